@@ -1,0 +1,65 @@
+"""What a method may ask about a problem, and nothing more.
+
+A method never sees data, callables or sets. It sees a flat point ``x`` and an oracle that answers with the worst-case values
+``f(x) = max_y phi(x, y)`` and ``g_i(x) = max_w psi_i(x, w)`` and, on request, with their gradients. Values and gradients are
+asked separately, because a line search needs many values and few gradients.
+"""
+
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+
+
+class AscentSteps(NamedTuple):
+    """How many steps of projected gradient ascent to spend on y and on each w (N_k and M_k of Algorithm 1)."""
+
+    objective: int
+    constraints: int
+
+
+class Maximisers(NamedTuple):
+    """The current worst cases: y of the objective and one w per constraint; None where there is nothing to maximise over."""
+
+    y: Tensor | None
+    w: tuple[Tensor | None, ...]
+
+
+class Evaluation(NamedTuple):
+    """The worst-case values at one point. Values are float64 whatever the dtype of ``x``: a search compares small differences."""
+
+    x: Tensor  # (d,)
+    f: Tensor  # scalar, float64
+    g: Tensor  # (c,), float64
+    maximisers: Maximisers
+    error: Tensor  # (1 + c,), float64: by how much f and each g may fall short of the true maximum
+
+
+class Gradients(NamedTuple):
+    """Gradients of f and of every g_i at one point (Danskin: the partial gradients in x at the maximisers)."""
+
+    f: Tensor  # (d,)
+    g: Tensor  # (c, d)
+
+
+class Oracle(Protocol):
+    """A problem as a method sees it. `Problem` becomes one through autograd; the multi-task engine is one directly."""
+
+    @property
+    def constraint_count(self) -> int:
+        """The number c of constraints."""
+        ...
+
+    def start(self, x: Tensor) -> Maximisers:
+        """The maximisers to warm-start from before anything is known (the centre of each set)."""
+        ...
+
+    def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
+        """Maximise from ``warm`` (exactly, or to the stated accuracy; exactly ``steps`` ascent steps when given) and evaluate.
+
+        An oracle whose maximisers are exact in closed form may ignore ``steps``.
+        """
+        ...
+
+    def differentiate(self, evaluation: Evaluation) -> Gradients:
+        """Gradients at an evaluated point. Called at most once per evaluation, before the next point is evaluated or never."""
+        ...
