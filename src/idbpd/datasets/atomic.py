@@ -1,0 +1,66 @@
+"""Files that are either whole or not there."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kedro.io import AbstractDataset
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` to write to; it takes the place of ``path`` when the block ends well, else it is removed.
+
+    A run that is killed while it saves must not leave half a file behind: a later run would take it for a result.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+class AtomicDataset(AbstractDataset[Any, Any]):
+    """Any Kedro dataset of one local file, saved atomically.
+
+    ```yaml
+    history:
+      type: idbpd.datasets.AtomicDataset
+      dataset: {type: pandas.ParquetDataset, filepath: data/07_model_output/history.parquet}
+    ```
+    """
+
+    def __init__(self, *, dataset: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
+        """Wrap the dataset that ``dataset`` configures; it must have a ``filepath``."""
+        if "filepath" not in dataset:
+            raise ValueError(f"an atomic dataset needs a dataset with a 'filepath', got {dataset}")
+        self._path = Path(dataset["filepath"])
+        self._at: Callable[[Path], AbstractDataset[Any, Any]] = lambda path: AbstractDataset.from_config(
+            self._path.stem, {**dataset, "filepath": path.as_posix()}
+        )
+        self._at(self._path)  # a wrong type or argument shows here, before anything runs
+        self.metadata = metadata
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._path
+
+    def load(self) -> Any:
+        """Load with the wrapped dataset."""
+        return self._at(self._path).load()
+
+    def save(self, data: Any) -> None:
+        """Save with the wrapped dataset to a temporary file, then rename."""
+        with replacing(self._path) as partial:
+            self._at(partial).save(data)
+
+    def _exists(self) -> bool:
+        return self._path.exists()
+
+    def _describe(self) -> dict[str, Any]:
+        return {"filepath": str(self._path)}

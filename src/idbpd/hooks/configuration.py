@@ -1,0 +1,64 @@
+"""Everything that can be wrong before a run, found before the run."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from kedro.framework.context import KedroContext
+from kedro.framework.hooks import hook_impl
+from kedro.framework.project import pipelines
+from kedro.io import AbstractDataset, CatalogProtocol
+from kedro.pipeline import Pipeline
+
+from idbpd.errors import ConfigurationError
+from idbpd.hooks.parameter_check import check_parameters, parameter_types
+
+DATASET_PARAMETER = "dataset"
+SOURCE = "source"
+
+
+class ConfigurationHook:
+    """Checks names, values and folders, and puts the chosen data set into the catalog as ``source``.
+
+    The data sets that can be chosen stand in ``sources.yml``, one block each, in the form of a catalog entry.
+    """
+
+    @hook_impl
+    def after_context_created(self, context: KedroContext) -> None:
+        """Check the parameters and the name of the data set."""
+        parameters: dict[str, Any] = context.config_loader["parameters"]
+        check_parameters(parameters, {DATASET_PARAMETER: str, **parameter_types(pipelines.values())})
+        sources: dict[str, Any] = context.config_loader["sources"]
+        name = parameters[DATASET_PARAMETER]
+        if name not in sources:
+            raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
+        self._source: dict[str, Any] = sources[name]
+        self._project_path = context.project_path
+
+    @hook_impl
+    def after_catalog_created(self, catalog: CatalogProtocol) -> None:
+        """Add the chosen data set."""
+        config = dict(self._source)
+        if "filepath" in config and "://" not in config["filepath"]:
+            config["filepath"] = (self._project_path / config["filepath"]).as_posix()
+        catalog[SOURCE] = AbstractDataset.from_config(SOURCE, config)
+
+    @hook_impl
+    def before_pipeline_run(self, pipeline: Pipeline, catalog: CatalogProtocol) -> None:
+        """Make sure that every result can be written: minutes of training are not lost to a read-only folder."""
+        for folder in sorted({path.parent for path in _files(pipeline.all_outputs(), catalog)}):
+            _require_writable(folder)
+
+
+def _files(names: set[str], catalog: CatalogProtocol) -> list[Path]:
+    datasets = (catalog.get(name) for name in names)
+    return [dataset.path for dataset in datasets if isinstance(getattr(dataset, "path", None), Path)]
+
+
+def _require_writable(folder: Path) -> None:
+    existing = next(ancestor for ancestor in (folder, *folder.parents) if ancestor.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        raise ConfigurationError(f"cannot write results to {folder}: {existing}: {error.strerror}") from error

@@ -1,0 +1,20 @@
+"""The robust multi-task problem: tasks, network, worst-case losses and the oracle that the solver works on."""
+
+from idbpd.mtl.data import MultiTaskData, Task
+from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded_network
+from idbpd.mtl.problem import RobustMultiTask
+from idbpd.mtl.quality import TaskQuality, measure_quality
+from idbpd.mtl.worst_case import WorstCase, worst_case
+
+__all__ = [
+    "LabelProbabilities",
+    "MultiTaskData",
+    "RobustMultiTask",
+    "SharedNetwork",
+    "Task",
+    "TaskQuality",
+    "WorstCase",
+    "measure_quality",
+    "seeded_network",
+    "worst_case",
+]

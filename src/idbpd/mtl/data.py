@@ -1,0 +1,61 @@
+"""The data of several tasks over one shared table of features."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task: which rows of the shared features it sees, and what it should say about them.
+
+    A task keeps only the samples that have at least one of its labels, so tasks differ in size (the paper's n and m).
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    rows: Tensor  # (n,), int64, indices into the shared features
+    targets: Tensor  # (n, len(labels)), each row non-negative with sum one
+
+    def __post_init__(self) -> None:
+        """Check the shapes once, so that nothing downstream has to."""
+        if self.targets.shape != (len(self.rows), len(self.labels)):
+            raise ValueError(
+                f"task {self.name!r}: targets have shape {tuple(self.targets.shape)}, expected "
+                f"{(len(self.rows), len(self.labels))} (rows, labels)"
+            )
+        if len(self.rows) == 0:
+            raise ValueError(f"task {self.name!r} is empty: no sample has any of its labels {', '.join(self.labels)}")
+
+    @property
+    def size(self) -> int:
+        """The number of samples of this task."""
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class MultiTaskData:
+    """Features shared by all tasks, stored once, and the tasks over them."""
+
+    features: Tensor  # (samples, features)
+    tasks: tuple[Task, ...]
+
+    def __getitem__(self, name: str) -> Task:
+        """The task of that name."""
+        for task in self.tasks:
+            if task.name == name:
+                return task
+        raise KeyError(f"no task {name!r}; tasks are {', '.join(task.name for task in self.tasks)}")
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """The number of labels of each task: the widths of the network's heads."""
+        return tuple(len(task.labels) for task in self.tasks)
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> "MultiTaskData":
+        """The same data on a device and in a floating-point type; one transfer, made once before training."""
+        tasks = tuple(
+            Task(task.name, task.labels, task.rows.to(device), task.targets.to(device, dtype)) for task in self.tasks
+        )
+        return MultiTaskData(self.features.to(device, dtype), tasks)

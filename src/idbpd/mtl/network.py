@@ -1,0 +1,41 @@
+"""The network that all tasks share."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+
+class SharedNetwork(nn.Module):
+    """One hidden tanh layer shared by all tasks, and one linear head of logits per task (the paper's model)."""
+
+    def __init__(self, features: int, hidden: int, classes: Sequence[int]) -> None:
+        """Make the layers with torch's default initialisation."""
+        super().__init__()
+        self.trunk = nn.Linear(features, hidden)
+        self.heads = nn.ModuleList(nn.Linear(hidden, count) for count in classes)
+
+    def forward(self, features: Tensor) -> tuple[Tensor, ...]:
+        """Logits of every task for every row."""
+        shared = torch.tanh(self.trunk(features))
+        return tuple(head(shared) for head in self.heads)
+
+
+def seeded_network(features: int, hidden: int, classes: Sequence[int], seed: int) -> SharedNetwork:
+    """The network whose initial weights depend on the seed alone, not on what else drew random numbers before."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return SharedNetwork(features, hidden, classes)
+
+
+class LabelProbabilities(nn.Module):
+    """A trained network as others use it: the label probabilities of all tasks side by side, in the order of the labels."""
+
+    def __init__(self, network: nn.Module) -> None:
+        """Wrap a network that gives one tensor of logits per task."""
+        super().__init__()
+        self.network = network
+
+    def forward(self, features: Tensor) -> Tensor:
+        """One row of probabilities per row of features; each task's part sums to one."""
+        return torch.cat([logits.softmax(dim=-1) for logits in self.network(features)], dim=-1)

@@ -1,0 +1,26 @@
+"""Training data to threshold."""
+
+from kedro.pipeline import Node, Pipeline
+
+from idbpd.pipelines.calibration.nodes import calibrate
+
+
+def create_pipeline() -> Pipeline:
+    """The calibrated weights are kept: they are a feasible start for training."""
+    return Pipeline(
+        [
+            Node(
+                calibrate,
+                inputs={
+                    "train": "train",
+                    "calibration": "params:calibration",
+                    "model": "params:model",
+                    "problem": "params:problem",
+                    "compute": "params:compute",
+                    "seed": "params:seed",
+                },
+                outputs=["threshold", "calibrated_weights"],
+                name="calibrate",
+            )
+        ]
+    )

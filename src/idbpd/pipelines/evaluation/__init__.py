@@ -1,0 +1,5 @@
+"""The certificate, the comparison and the figure: all recomputed from the saved weights."""
+
+from idbpd.pipelines.evaluation.pipeline import create_pipeline
+
+__all__ = ["create_pipeline"]

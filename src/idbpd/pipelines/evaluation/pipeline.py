@@ -1,0 +1,44 @@
+"""Weights to certificate."""
+
+from kedro.pipeline import Node, Pipeline
+
+from idbpd.pipelines.evaluation.figures import draw_kkt_curves
+from idbpd.pipelines.evaluation.nodes import certify, compare, export
+
+
+def create_pipeline() -> Pipeline:
+    """Nothing here trusts what training said of itself, except for the multipliers, which the certificate tests."""
+    return Pipeline(
+        [
+            Node(
+                certify,
+                inputs={
+                    "train": "train",
+                    "weights": "weights",
+                    "outcome": "outcome",
+                    "threshold": "threshold",
+                    "model": "params:model",
+                    "problem": "params:problem",
+                    "compute": "params:compute",
+                },
+                outputs="certificate",
+                name="certify",
+            ),
+            Node(
+                compare,
+                inputs={
+                    "train": "train",
+                    "test": "test",
+                    "weights": "weights",
+                    "unconstrained_weights": "unconstrained_weights",
+                    "certificate": "certificate",
+                    "model": "params:model",
+                    "problem": "params:problem",
+                },
+                outputs=["quality", "summary"],
+                name="compare",
+            ),
+            Node(export, inputs=["train", "weights", "params:model"], outputs="model", name="export"),
+            Node(draw_kkt_curves, inputs=["history", "certificate"], outputs="kkt_curves", name="draw_kkt_curves"),
+        ]
+    )

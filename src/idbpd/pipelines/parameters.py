@@ -1,0 +1,58 @@
+"""The parameters that people set, typed and with their limits; every block of ``parameters.yml`` is one class here.
+
+A node that takes one of these gets it checked before anything runs; an unknown key is an error, not a surprise.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class _Parameters(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, allow_inf_nan=False)
+
+
+class SplitParameters(_Parameters):
+    """How the table becomes a training and a test part."""
+
+    test_fraction: Annotated[float, Field(ge=0, lt=1)]
+    seed: Seed
+
+
+class ModelParameters(_Parameters):
+    """The network that the tasks share."""
+
+    hidden: Annotated[int, Field(ge=1)]
+
+
+class ProblemParameters(_Parameters):
+    """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
+
+    # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
+    regularisation: Annotated[float, Field(gt=0, alias="lambda")]
+    weight_decay: Annotated[float, Field(ge=0)]
+
+
+class CalibrationParameters(_Parameters):
+    """How the threshold of the constraint task is found."""
+
+    slack: Annotated[float, Field(ge=0)]
+    max_steps: Annotated[int, Field(ge=1)]
+    tolerance: Annotated[float, Field(gt=0)]
+
+
+class TrainingParameters(_Parameters):
+    """How the constrained problem is solved."""
+
+    start: Literal["calibrated", "random"]
+    max_steps: Annotated[int, Field(ge=1)]
+    tolerance: Annotated[float, Field(gt=0)]
+
+
+class ComputeParameters(_Parameters):
+    """Where and in which precision it runs."""
+
+    device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")]
+    dtype: Literal["float32", "float64"]

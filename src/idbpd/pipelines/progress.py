@@ -1,0 +1,51 @@
+"""What a person sees while a solver works."""
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichProgress
+
+from idbpd.optim import StepRecord
+
+# Reading a value off an accelerator waits for it, and an eye does not follow more than a few updates a second.
+STEPS_BETWEEN_UPDATES = 10
+
+
+class Progress:
+    """A solver callback that shows a bar with f, g and the worst KKT residual on a terminal, and nothing elsewhere."""
+
+    def __init__(self, title: str, steps: int) -> None:
+        """Prepare a bar of at most ``steps`` steps; nothing shows before the ``with`` block begins."""
+        self._bar = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+            transient=True,
+        )
+        self._task = self._bar.add_task(title, total=steps, state="")
+
+    def __enter__(self) -> Self:
+        """Show the bar."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Take the bar away, also after an error."""
+        self._bar.stop()
+
+    def __call__(self, record: StepRecord) -> None:
+        """Show one step."""
+        if self._bar.disable or record.step % STEPS_BETWEEN_UPDATES:
+            return
+        violation = f"  g {float(record.g.max()):+.4f}" if len(record.g) else ""
+        state = f"f {float(record.f):.4f}{violation}  worst residual {float(record.kkt.worst):.1e}"
+        self._bar.update(self._task, completed=record.step, state=state)

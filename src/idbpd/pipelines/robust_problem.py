@@ -1,0 +1,44 @@
+"""From parameters to the problem that is solved: the same for calibration, training and evaluation."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from idbpd.mtl import MultiTaskData, RobustMultiTask, seeded_network
+from idbpd.pipelines.compute import resolve_device, resolve_dtype
+from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
+
+
+class BuiltProblem(NamedTuple):
+    """A problem, the network it is about, the weights that the network began with, and the data where they are used."""
+
+    oracle: RobustMultiTask
+    network: nn.Module
+    initial_weights: dict[str, Tensor]
+    data: MultiTaskData
+
+
+def build_problem(
+    data: MultiTaskData,
+    objective: str,
+    thresholds: Mapping[str, float],
+    model: ModelParameters,
+    problem: ProblemParameters,
+    compute: ComputeParameters,
+    seed: int,
+) -> BuiltProblem:
+    """Put network and data on the device and state what is minimised under which thresholds."""
+    device, dtype = resolve_device(compute), resolve_dtype(compute)
+    network = seeded_network(data.features.shape[1], model.hidden, data.classes, seed).to(device, dtype)
+    data = data.to(device, dtype)
+    oracle = RobustMultiTask(
+        network,
+        data,
+        objective=objective,
+        thresholds=thresholds,
+        regularisation=problem.regularisation,
+        weight_decay=problem.weight_decay,
+    )
+    weights = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    return BuiltProblem(oracle, network, weights, data)

@@ -1,0 +1,79 @@
+"""Train the network with iDB-PD."""
+
+import logging
+import time
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from idbpd.mtl import MultiTaskData
+from idbpd.optim import IDBPD, Solution, solve
+from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, TrainingParameters
+from idbpd.pipelines.progress import Progress
+from idbpd.pipelines.robust_problem import BuiltProblem, build_problem
+from idbpd.pipelines.splitting.nodes import CONSTRAINT, PRIORITY
+
+logger = logging.getLogger(__name__)
+
+
+def train_constrained(
+    train: MultiTaskData,
+    threshold: dict[str, Any],
+    calibrated_weights: dict[str, Tensor],
+    training: TrainingParameters,
+    model: ModelParameters,
+    problem: ProblemParameters,
+    compute: ComputeParameters,
+    seed: Seed,
+) -> tuple[dict[str, Tensor], pd.DataFrame, dict[str, Any]]:
+    """The weights under the constraint, the history of the run by step, and how it ended."""
+    thresholds = {CONSTRAINT: float(threshold["threshold"])}
+    constrained = build_problem(train, PRIORITY, thresholds, model, problem, compute, seed)
+    begin = time.perf_counter()
+    solution = _solve("training", constrained, calibrated_weights, training)
+    seconds = time.perf_counter() - begin
+    logger.info("with the constraint: %s after %d steps, %.1f s", solution.status.name, solution.steps, seconds)
+    outcome = {
+        "status": solution.status.name,
+        "steps": solution.steps,
+        "evaluations": solution.evaluations,
+        "seconds": seconds,
+        "multipliers": solution.multipliers.tolist(),
+        "threads": torch.get_num_threads(),
+    }
+    return solution.x, _history(solution), outcome
+
+
+def train_unconstrained(
+    train: MultiTaskData,
+    calibrated_weights: dict[str, Tensor],
+    training: TrainingParameters,
+    model: ModelParameters,
+    problem: ProblemParameters,
+    compute: ComputeParameters,
+    seed: Seed,
+) -> dict[str, Tensor]:
+    """The weights that the priority task alone would choose: what the constraint costs, and what it prevents."""
+    unconstrained = build_problem(train, PRIORITY, {}, model, problem, compute, seed)
+    solution = _solve("training without the constraint", unconstrained, calibrated_weights, training)
+    logger.info("without the constraint: %s after %d steps", solution.status.name, solution.steps)
+    return solution.x
+
+
+def _solve(
+    title: str, built: BuiltProblem, calibrated_weights: dict[str, Tensor], training: TrainingParameters
+) -> Solution[dict[str, Tensor]]:
+    start = built.initial_weights
+    if training.start == "calibrated":
+        start = {name: calibrated_weights[name].to(tensor) for name, tensor in start.items()}
+    with Progress(title, training.max_steps) as progress:
+        return solve(
+            built.oracle, start, IDBPD(), max_steps=training.max_steps, tolerance=training.tolerance, callback=progress
+        )
+
+
+def _history(solution: Solution[dict[str, Tensor]]) -> pd.DataFrame:
+    """One row per recorded step, in the names under which the run is tracked."""
+    raise NotImplementedError

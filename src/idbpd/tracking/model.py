@@ -1,0 +1,45 @@
+"""The trained model as an MLflow model."""
+
+from importlib.metadata import version
+from typing import Any, NamedTuple, NoReturn
+
+import mlflow
+import torch
+from kedro.io import AbstractDataset, DatasetError
+from torch import Tensor, nn
+
+from idbpd.tracking.runs import child_run
+
+
+class TrackedModelDataset(AbstractDataset[tuple[nn.Module, Tensor], Any]):
+    """Logs a network, with a few rows of features as its example, to the child run that ``run`` names.
+
+    It keeps no file of its own: the weights are a dataset already, and MLflow keeps the model.
+    """
+
+    def __init__(self, *, run: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
+        """Name the run."""
+        self._run = run
+        self.metadata = metadata
+
+    def save(self, data: tuple[nn.Module, Tensor]) -> None:
+        """Log the model; MLflow stores it as an exported program, which can be loaded without this project's code."""
+        run_id = child_run(self._run)
+        if run_id is None:
+            return
+        network, example = data
+        with mlflow.start_run(run_id=run_id):
+            mlflow.pytorch.log_model(
+                network.eval(),
+                name="model",
+                input_example=example.numpy(),
+                # Named here because finding them out would take ten seconds.
+                pip_requirements=[f"{package}=={version(package)}" for package in ("torch", "numpy", "mlflow")],
+            )
+
+    def load(self) -> NoReturn:
+        """Refuse: a logged model is loaded from MLflow by its own address."""
+        raise DatasetError("load the model from MLflow, or the weights from the catalog")
+
+    def _describe(self) -> dict[str, Any]:
+        return dict(self._run)

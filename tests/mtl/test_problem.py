@@ -1,0 +1,106 @@
+"""The oracle against the definition: plain autograd through the network under the worst weights."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from idbpd.mtl import MultiTaskData, RobustMultiTask, SharedNetwork, Task, seeded_network, worst_case
+from idbpd.mtl.losses import cross_entropy
+
+LAMBDA, DECAY, THRESHOLD = 0.1, 1e-2, 0.9
+
+
+@pytest.fixture
+def data() -> MultiTaskData:
+    features = torch.randn(40, 6, dtype=torch.float64)
+
+    def task(name: str, rows: Tensor, classes: int) -> Task:
+        targets = torch.rand(len(rows), classes, dtype=torch.float64)
+        labels = tuple(f"{name} {index}" for index in range(classes))
+        return Task(name, labels, rows, targets / targets.sum(dim=1, keepdim=True))
+
+    return MultiTaskData(features, (task("priority", torch.arange(0, 30), 3), task("constraint", torch.arange(15, 40), 2)))
+
+
+@pytest.fixture
+def network(data: MultiTaskData) -> SharedNetwork:
+    return seeded_network(6, 5, data.classes, seed=1).double()
+
+
+def _problem(network: SharedNetwork, data: MultiTaskData) -> RobustMultiTask:
+    return RobustMultiTask(
+        network,
+        data,
+        objective="priority",
+        thresholds={"constraint": THRESHOLD},
+        regularisation=LAMBDA,
+        weight_decay=DECAY,
+    )
+
+
+def _flat(network: SharedNetwork) -> Tensor:
+    return torch.nn.utils.parameters_to_vector(network.parameters()).detach()
+
+
+def test_values_and_gradients_are_those_of_the_definition(network: SharedNetwork, data: MultiTaskData) -> None:
+    problem, x = _problem(network, data), _flat(network)
+    evaluation = problem.evaluate(x, problem.start(x))
+    gradients = problem.differentiate(evaluation)
+
+    parameters = {name: p.detach().requires_grad_(True) for name, p in network.named_parameters()}
+    logits = functional_call(network, parameters, (data.features,))
+    expected = []
+    for task, task_logits in zip(data.tasks, logits, strict=True):
+        losses = cross_entropy(task_logits[task.rows], task.targets)
+        y, value = worst_case(losses.detach(), LAMBDA)
+        rows = torch.autograd.grad(y @ losses, list(parameters.values()), retain_graph=True, materialize_grads=True)
+        expected.append((value, torch.cat([row.flatten() for row in rows])))
+    (f, gradient_f), (g, gradient_g) = expected
+
+    torch.testing.assert_close(evaluation.f, f + DECAY / 2 * (x**2).sum())
+    torch.testing.assert_close(evaluation.g, g[None] - THRESHOLD)
+    torch.testing.assert_close(gradients.f, gradient_f + DECAY * x)
+    torch.testing.assert_close(gradients.g, gradient_g[None])
+
+
+def test_gradients_agree_with_finite_differences(network: SharedNetwork, data: MultiTaskData) -> None:
+    problem, x = _problem(network, data), _flat(network)
+    start = problem.start(x)
+    gradients = problem.differentiate(problem.evaluate(x, start))
+    direction, h = torch.randn_like(x), 1e-6
+    ahead, behind = problem.evaluate(x + h * direction, start), problem.evaluate(x - h * direction, start)
+    torch.testing.assert_close((ahead.f - behind.f) / (2 * h), gradients.f @ direction, rtol=1e-5, atol=1e-8)
+    torch.testing.assert_close((ahead.g - behind.g) / (2 * h), gradients.g @ direction, rtol=1e-5, atol=1e-8)
+
+
+def test_without_thresholds_there_is_no_constraint(network: SharedNetwork, data: MultiTaskData) -> None:
+    problem = RobustMultiTask(network, data, objective="constraint", thresholds={}, regularisation=LAMBDA)
+    x = _flat(network)
+    evaluation = problem.evaluate(x, problem.start(x))
+    assert problem.constraint_count == 0
+    assert evaluation.g.shape == (0,)
+    assert problem.differentiate(evaluation).g.shape == (0, len(x))
+
+
+def test_values_are_float64_whatever_the_weights_are(network: SharedNetwork, data: MultiTaskData) -> None:
+    problem = _problem(network.float(), data.to(torch.device("cpu"), torch.float32))
+    x = _flat(network.float())
+    evaluation = problem.evaluate(x, problem.start(x))
+    assert (evaluation.f.dtype, evaluation.g.dtype) == (torch.float64, torch.float64)
+    assert problem.differentiate(evaluation).f.dtype == torch.float32
+
+
+def test_a_task_cannot_limit_itself(network: SharedNetwork, data: MultiTaskData) -> None:
+    with pytest.raises(ValueError, match="'priority' cannot be the objective and a constraint"):
+        RobustMultiTask(network, data, objective="priority", thresholds={"priority": 1.0}, regularisation=LAMBDA)
+
+
+def test_an_unknown_task_is_named(network: SharedNetwork, data: MultiTaskData) -> None:
+    with pytest.raises(KeyError, match="no task 'third'; tasks are priority, constraint"):
+        RobustMultiTask(network, data, objective="third", thresholds={}, regularisation=LAMBDA)
+
+
+def test_an_empty_task_is_refused() -> None:
+    with pytest.raises(ValueError, match="task 'priority' is empty: no sample has any of its labels a, b"):
+        Task("priority", ("a", "b"), torch.zeros(0, dtype=torch.int64), torch.zeros(0, 2))
