@@ -15,6 +15,7 @@ class AscentSteps(NamedTuple):
 
     objective: int
     constraints: int
+    accelerated: bool = False
 
 
 class Maximisers(NamedTuple):
@@ -61,5 +62,5 @@ class Oracle(Protocol):
         ...
 
     def differentiate(self, evaluation: Evaluation) -> Gradients:
-        """Gradients at an evaluated point. Called at most once per evaluation, before the next point is evaluated or never."""
+        """Gradients at an evaluated point. May be asked of any evaluation; it may be cheaper for the latest one."""
         ...

@@ -1,0 +1,93 @@
+"""A `Problem` as a method sees it: values by inner maximisation, gradients by autograd at the maximisers (Danskin)."""
+
+from collections.abc import Callable
+from typing import final
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.layout import Layout
+from idbpd.optim.maximise import ascend, maximise
+from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
+from idbpd.optim.problem import Function, Problem
+from idbpd.optim.sets import ConvexSet
+
+
+@final
+class AutogradOracle:
+    """Answers a method's questions about a `Problem`; holds no state besides the problem itself, so runs can be resumed exactly."""
+
+    def __init__(self, problem: Problem, layout: Layout) -> None:
+        """Take the functions and sets of ``problem`` and the ``layout`` in which its functions want ``x``."""
+        self._layout = layout
+        self._terms: list[tuple[str, Function, ConvexSet | None]] = [("objective", problem.objective, problem.over)]
+        for i, constraint in enumerate(problem.constraints):
+            self._terms.append((f"constraints[{i}].psi", constraint.psi, constraint.over))
+
+    @property
+    def constraint_count(self) -> int:
+        """The number c of constraints."""
+        return len(self._terms) - 1
+
+    def start(self, x: Tensor) -> Maximisers:
+        """The centre of each set."""
+        centres = [None if over is None else over.centre(x) for _, _, over in self._terms]
+        return Maximisers(centres[0], tuple(centres[1:]))
+
+    def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
+        """Maximise every term from ``warm``: as accurately as possible, or by exactly ``steps`` steps of ascent."""
+        points: list[Tensor | None] = []
+        values, errors = [], []
+        for i, (start, (name, function, over)) in enumerate(zip((warm.y, *warm.w), self._terms, strict=True)):
+            value_at = self._at(x, name, function)
+            if over is None or start is None:
+                with torch.no_grad():
+                    point, value = None, value_at(None).detach()
+                error = torch.zeros((), dtype=torch.float64, device=x.device)
+            elif steps is None:
+                maximum = maximise(value_at, over, start)
+                point, value, error = maximum.point, maximum.value, maximum.error
+            else:
+                count = steps.objective if i == 0 else steps.constraints
+                point = ascend(value_at, over, start, count, accelerated=steps.accelerated)
+                with torch.no_grad():
+                    value = value_at(point)
+                # What a fixed number of steps misses is unknown without further evaluations.
+                error = torch.full((), torch.inf, dtype=torch.float64, device=x.device)
+            points.append(point)
+            values.append(value.to(torch.float64))
+            errors.append(error.to(torch.float64))
+        g = torch.stack(values[1:]) if len(values) > 1 else values[0].new_zeros(0)
+        return Evaluation(x, values[0], g, Maximisers(points[0], tuple(points[1:])), torch.stack(errors))
+
+    def differentiate(self, evaluation: Evaluation) -> Gradients:
+        """Partial gradients in x at the maximisers of ``evaluation``."""
+        rows = []
+        points = (evaluation.maximisers.y, *evaluation.maximisers.w)
+        for point, (name, function, _) in zip(points, self._terms, strict=True):
+            x = evaluation.x.detach().requires_grad_()
+            with torch.enable_grad():
+                value = self._at(x, name, function)(point)
+            if not value.requires_grad:
+                raise ValueError(
+                    f"{name} does not depend on x through differentiable torch operations, so it has no gradient; "
+                    "compute it from x alone (a constant can be written 0 * x.sum())"
+                )
+            (gradient,) = torch.autograd.grad(value, x, allow_unused=True)
+            rows.append(torch.zeros_like(x) if gradient is None else gradient)
+        g = torch.stack(rows[1:]) if len(rows) > 1 else rows[0].new_zeros((0, rows[0].numel()))
+        return Gradients(rows[0], g)
+
+    def _at(self, x: Tensor, name: str, function: Function) -> Callable[[Tensor | None], Tensor]:
+        """``function`` at a fixed ``x`` as a function of its second argument, checked to return one number."""
+        point = self._layout.restore(x)
+
+        def value(argument: Tensor | None) -> Tensor:
+            result = function(point) if argument is None else function(point, argument)
+            if not isinstance(result, Tensor):
+                raise TypeError(f"{name} must return a tensor with one element, got {type(result).__name__}")
+            if result.numel() != 1:
+                raise ValueError(f"{name} must return a tensor with one element, got shape {tuple(result.shape)}")
+            return result.reshape(())
+
+        return value

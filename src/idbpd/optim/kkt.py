@@ -1,0 +1,67 @@
+"""How far a point is from satisfying the KKT conditions, and the multipliers that say it best."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.oracle import Gradients
+from idbpd.optim.small_qp import minimise_on_orthant
+
+
+class KKT(NamedTuple):
+    """The three residuals of the KKT conditions at one point. All three must be small at once to mean anything."""
+
+    stationarity: float  # ||grad f + sum_i lambda_i grad g_i||
+    infeasibility: float  # max_i [g_i]_+
+    slackness: float  # max_i |lambda_i g_i|
+
+    @property
+    def worst(self) -> float:
+        """The largest of the three: the point is a ``worst``-KKT point."""
+        return max(self)
+
+
+class Residuals(NamedTuple):
+    """The same three numbers while a run goes on: zero-dimensional float64 tensors, so that recording them needs no host."""
+
+    stationarity: Tensor
+    infeasibility: Tensor
+    slackness: Tensor
+
+    @property
+    def worst(self) -> Tensor:
+        """The largest of the three; NaN when any is."""
+        return torch.stack(tuple(self)).amax()
+
+    def measured(self) -> KKT:
+        """The numbers on the host; what is not finite counts as infinitely bad."""
+        numbers = torch.stack(tuple(self)).nan_to_num(torch.inf, torch.inf, torch.inf).tolist()
+        return KKT(*numbers)
+
+
+def residuals(g: Tensor, gradients: Gradients, multipliers: Tensor) -> Residuals:
+    """The KKT residuals of a point with constraint values ``g`` (float64) and ``multipliers`` (float64), without a host sync."""
+    lagrangian = gradients.f + multipliers.to(gradients.f.dtype) @ gradients.g
+    stationarity = torch.linalg.vector_norm(lagrangian, dtype=torch.float64)
+    if g.numel() == 0:
+        none = stationarity.new_zeros(())
+        return Residuals(stationarity, none, none)
+    return Residuals(stationarity, g.clamp(min=0).amax(), (multipliers * g).abs().amax())
+
+
+def best_multipliers(g: Tensor, gradients: Gradients) -> Tensor:
+    """The non-negative multipliers with the least ||grad f + sum_i lambda_i grad g_i||^2 + sum_i (lambda_i g_i)^2.
+
+    The second term is the slackness residual: it keeps the multiplier of a clearly inactive constraint at zero. float64, on g's device.
+    """
+    if g.numel() == 0:
+        return g.new_zeros(0)
+    G = gradients.g.to(torch.float64)
+    gram = G @ G.T + torch.diag(g.square())
+    slope = G @ gradients.f.to(torch.float64)
+    if g.numel() == 1:
+        # No host needed: the closed form. A vanishing gradient with g = 0 leaves every multiplier equally good; take none.
+        curvature = gram.reshape(1)
+        return torch.where(curvature > 0, (-slope / curvature).clamp(min=0), torch.zeros_like(slope))
+    return minimise_on_orthant(gram.cpu(), slope.cpu()).to(g.device)

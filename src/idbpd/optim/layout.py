@@ -1,0 +1,47 @@
+"""How a point of the user's shape (a tensor, or a dict of named tensors) becomes the flat vector that methods work on."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+Point: TypeAlias = Tensor | Mapping[str, Tensor]
+
+
+class Layout(NamedTuple):
+    """The names and shapes behind a flat vector; ``names`` is None when the point is a single tensor."""
+
+    names: tuple[str, ...] | None
+    shapes: tuple[torch.Size, ...]
+
+    def restore(self, flat: Tensor) -> Tensor | dict[str, Tensor]:
+        """The flat vector in the user's shape, as views: gradients flow through."""
+        pieces = flat.split([math.prod(shape) for shape in self.shapes])
+        shaped = [piece.view(shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
+        return shaped[0] if self.names is None else dict(zip(self.names, shaped, strict=True))
+
+
+def flatten(x0: Point) -> tuple[Tensor, Layout]:
+    """A fresh flat copy of ``x0`` and the layout to undo it. Says what is wrong when no method could start from ``x0``."""
+    if isinstance(x0, Tensor):
+        names, tensors = None, [x0]
+    elif isinstance(x0, Mapping):
+        names, tensors = tuple(x0), list(x0.values())
+    else:
+        raise TypeError(f"x0 must be a tensor or a dict of named tensors, got {type(x0).__name__}")
+    labels = ["x0"] if names is None else [f"x0[{name!r}]" for name in names]
+    for label, tensor in zip(labels, tensors, strict=True):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{label} must be a tensor, got {type(tensor).__name__}")
+        if not tensor.is_floating_point():
+            raise TypeError(f"{label} has dtype {tensor.dtype}; a floating-point dtype is needed, such as torch.float64")
+    if sum(tensor.numel() for tensor in tensors) == 0:
+        raise ValueError("x0 has no element; at least one variable is needed")
+    kinds = {(tensor.dtype, tensor.device) for tensor in tensors}
+    if len(kinds) > 1:
+        listed = ", ".join(f"{label}: {t.dtype} on {t.device}" for label, t in zip(labels, tensors, strict=True))
+        raise ValueError(f"all tensors of x0 must share one dtype and one device, got {listed}")
+    flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+    return flat, Layout(names, tuple(tensor.shape for tensor in tensors))

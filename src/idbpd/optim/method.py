@@ -1,0 +1,66 @@
+"""What the one loop asks of every method: a first state, the next state, and the iterate inside a state."""
+
+from enum import Enum
+from typing import NamedTuple, Protocol, TypeVar
+
+from torch import Tensor
+
+from idbpd.optim.kkt import Residuals
+from idbpd.optim.oracle import Evaluation, Oracle
+
+
+class Status(Enum):
+    """How a run ended."""
+
+    CONVERGED = "converged"  # all three KKT residuals are at most the tolerance
+    MAX_STEPS = "max_steps"  # the steps ran out, or no further step makes progress in this precision
+    INFEASIBLE = "infeasible"  # stuck at a point that minimises the violation without removing it
+    DIVERGED = "diverged"  # a value became infinite or undefined, or the objective is unbounded below
+
+
+class Verdict(NamedTuple):
+    """A method's own reason to end."""
+
+    status: str  # the value of a Status: states are saved as plain data
+    reason: str
+
+
+class Iterate(NamedTuple):
+    """One point of a run with everything that is judged about it."""
+
+    evaluation: Evaluation
+    multipliers: Tensor  # (c,) float64
+    residuals: Residuals
+
+
+S = TypeVar("S")
+
+
+class Method(Protocol[S]):
+    """A way to go from one iterate to the next. A method never owns the loop."""
+
+    @property
+    def check_every(self) -> int:
+        """After how many steps the loop may look at the numbers; looking waits for the device."""
+        ...
+
+    @property
+    def picks_by_residual(self) -> bool:
+        """Whether the returned iterate is the one with the smallest worst residual, instead of the best feasible one."""
+        ...
+
+    def init(self, oracle: Oracle, x: Tensor) -> S:
+        """The state at the start."""
+        ...
+
+    def step(self, oracle: Oracle, state: S, tolerance: float) -> S:
+        """The state one step later."""
+        ...
+
+    def iterate(self, state: S) -> Iterate:
+        """The iterate inside ``state``."""
+        ...
+
+    def verdict(self, state: S) -> Verdict | None:
+        """Why the method cannot go on, or None."""
+        ...

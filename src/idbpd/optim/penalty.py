@@ -1,0 +1,60 @@
+"""The merit function a f + mu max_i [g_i]_+: how large mu must be, and how far its values can be trusted."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.model import Model, violation
+from idbpd.optim.oracle import Evaluation, Gradients
+
+LARGEST = 1e10
+
+
+class Merit(NamedTuple):
+    """What a search wants to become smaller."""
+
+    objective: float  # a: 1, or 0 when only the violation is minimised
+    penalty: float  # mu
+
+    def at(self, f: float, g: Tensor) -> float:
+        """The value at a point with these values."""
+        return self.objective * f + self.penalty * violation(g)
+
+
+def noise(evaluation: Evaluation, gradients: Gradients, merit: Merit) -> float:
+    """By how much two merit values may differ without meaning anything: rounding and the error of the inner maxima.
+
+    A value near zero may still be the difference of large numbers; what rounding x alone does to it, sum_j |x_j grad_j| eps, bounds the
+    rounding from below, and costs nothing to know.
+    """
+    x = evaluation.x
+    eps = torch.finfo(x.dtype).eps
+    values = torch.cat([evaluation.f.reshape(1), evaluation.g]).abs()
+    sway = torch.cat([gradients.f.unsqueeze(0), gradients.g]).abs() @ x.abs()
+    each = (4 * eps * (values + sway.to(torch.float64)) + evaluation.error.nan_to_num(0, 0, 0)).tolist()
+    return merit.objective * each[0] + merit.penalty * max(each[1:], default=0.0)
+
+
+def steer(model: Model, penalty: float, tolerance: float) -> tuple[float, bool]:
+    """The penalty parameter for the next step, and whether no reasonable one makes the step reduce the violation.
+
+    It is raised only when the step would leave most of the violation that a step could remove, at most tenfold at a time, and lowered
+    when it is far beyond need at a feasible point, where the merit function does not depend on it.
+    """
+    if model.g.numel() == 0:
+        return 0.0, False
+    now = violation(model.g)
+    most = float(model.gram[1:, 1:].diagonal().amax())
+    natural = (float(model.gram[0, 0]) / most) ** 0.5 if most > 0 else 0.0
+    enough = model.propose(1.0, LARGEST)
+    needed = float(enough.multipliers.sum())
+    if penalty == 0:
+        return max(min(1.5 * needed, 1e3 * max(natural, 1.0)), 0.1 * natural, 1e-3), False
+    if now <= tolerance and penalty > 1e3 * max(needed, 1e-3 * natural):
+        return penalty / 10, False
+    proposal = model.propose(1.0, penalty)
+    if float(proposal.multipliers.sum()) < penalty * (1 - 1e-9) or proposal.violation <= 0.1 * now:
+        return penalty, False
+    raised = min(1.5 * needed, 10 * penalty)
+    return max(raised, penalty), raised >= LARGEST

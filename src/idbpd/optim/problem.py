@@ -1,0 +1,55 @@
+"""The problem a user states: a worst-case objective under worst-case constraints, as plain torch functions."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from torch import Tensor
+
+from idbpd.optim.sets import ConvexSet
+
+Function = Callable[..., Tensor]
+
+
+@final
+@dataclass(frozen=True)
+class Constraint:
+    """The demand ``psi(x, w) <= 0`` for all ``w`` in the set ``over``; ``psi(x) <= 0`` when ``over`` is None."""
+
+    psi: Function
+    over: ConvexSet | None = None
+
+    def __post_init__(self) -> None:
+        """Reject what could only fail later and further away."""
+        _check_term("psi", self.psi, self.over)
+
+
+@final
+@dataclass(frozen=True)
+class Problem:
+    """min over x of max over y of ``objective(x, y)``, subject to ``constraints``.
+
+    ``objective`` is ``phi(x, y)``, or ``phi(x)`` when ``over`` is None; it returns a tensor with one element, differentiable in both.
+    ``x`` arrives in the shape of the ``x0`` given to `solve`, as a tensor or a dict of named tensors.
+    """
+
+    objective: Function
+    over: ConvexSet | None = None
+    constraints: Sequence[Constraint] = ()
+
+    def __post_init__(self) -> None:
+        """Reject what could only fail later and further away."""
+        _check_term("objective", self.objective, self.over)
+        if isinstance(self.constraints, Constraint):
+            raise TypeError("constraints must be a sequence, got a single Constraint; write constraints=[Constraint(...)]")
+        for i, constraint in enumerate(self.constraints):
+            if not isinstance(constraint, Constraint):
+                raise TypeError(f"constraints[{i}] must be a Constraint, got {type(constraint).__name__}")
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+
+
+def _check_term(name: str, function: object, over: object) -> None:
+    if not callable(function):
+        raise TypeError(f"{name} must be a function, got {type(function).__name__}")
+    if over is not None and not isinstance(over, ConvexSet):
+        raise TypeError(f"over must be a set such as Simplex(n), Box(low, high), Ball(...), Space(n) or None, got {type(over).__name__}")
