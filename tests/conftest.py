@@ -25,7 +25,9 @@ def project(tmp_path: Path) -> Path:
     """A copy of the project to run in, so that a test leaves the real one's data alone."""
     copy = tmp_path / "project"
     for folder in ("src", "conf"):
-        shutil.copytree(PROJECT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "local"))
+        shutil.copytree(
+            PROJECT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "local")
+        )
     (copy / "conf" / "local").mkdir()
     for file in ("pyproject.toml", ".telemetry"):
         shutil.copy(PROJECT / file, copy)

@@ -52,8 +52,7 @@ def _configure_logging(metadata: ProjectMetadata | None) -> None:
         LOGGING.configure(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
+assert kedro_run.callback is not None  # it is a command made from a function
 cli.add_command(
-    click.Command(
-        "run", params=kedro_run.params, callback=_one_line_errors(kedro_run.callback), help=kedro_run.help
-    )
+    click.Command("run", params=kedro_run.params, callback=_one_line_errors(kedro_run.callback), help=kedro_run.help)
 )

@@ -10,8 +10,9 @@ from idbpd.tracking import TrackingHook
 os.environ["DO_NOT_TRACK"] = "true"
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro-telemetry",)
 
-# Hooks run last in, first out: the configuration is checked before a tracked run is opened.
-HOOKS = (SummaryHook(), TrackingHook(), ConfigurationHook())
+# Hooks run last in, first out: the configuration is checked before a tracked run is opened, and the results are shown
+# before it is closed.
+HOOKS = (TrackingHook(), SummaryHook(), ConfigurationHook())
 
 
 def _data_root() -> str:

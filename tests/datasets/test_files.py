@@ -42,9 +42,13 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> N
 
 
 def test_a_first_save_that_fails_leaves_no_file(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="disk full"), replacing(tmp_path / "a.txt") as partial:
-        partial.write_text("half")
-        raise OSError("disk full")
+    def fail() -> None:
+        with replacing(tmp_path / "a.txt") as partial:
+            partial.write_text("half")
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        fail()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -57,9 +61,7 @@ def test_any_kedro_dataset_can_be_atomic(tmp_path: Path) -> None:
 
 def test_an_atomic_dataset_without_a_file_is_refused() -> None:
     with pytest.raises(DatasetError, match="needs a dataset with a 'filepath'"):
-        AbstractDataset.from_config(
-            "x", {"type": "idbpd.datasets.AtomicDataset", "dataset": {"type": "MemoryDataset"}}
-        )
+        AbstractDataset.from_config("x", {"type": "idbpd.datasets.AtomicDataset", "dataset": {"type": "MemoryDataset"}})
 
 
 def test_tensors_come_back_as_they_were(tmp_path: Path) -> None:

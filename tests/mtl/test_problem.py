@@ -20,7 +20,9 @@ def data() -> MultiTaskData:
         labels = tuple(f"{name} {index}" for index in range(classes))
         return Task(name, labels, rows, targets / targets.sum(dim=1, keepdim=True))
 
-    return MultiTaskData(features, (task("priority", torch.arange(0, 30), 3), task("constraint", torch.arange(15, 40), 2)))
+    return MultiTaskData(
+        features, (task("priority", torch.arange(0, 30), 3), task("constraint", torch.arange(15, 40), 2))
+    )
 
 
 @pytest.fixture

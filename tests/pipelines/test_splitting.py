@@ -38,9 +38,10 @@ def test_a_task_keeps_exactly_the_samples_with_one_of_its_labels() -> None:
 def test_no_group_is_on_both_sides_and_the_seed_decides() -> None:
     table = _table()
     parts = {seed: split(table, SplitParameters(test_fraction=0.2, seed=seed)) for seed in (0, 1)}
-    group_of = {row.tobytes(): group for row, group in zip(
-        table[feature_columns(table)].to_numpy(dtype=np.float32), table["group"], strict=True
-    )}
+    group_of = {
+        row.tobytes(): group
+        for row, group in zip(table[feature_columns(table)].to_numpy(dtype=np.float32), table["group"], strict=True)
+    }
     for train, test in parts.values():
         groups = [{group_of[row.numpy().tobytes()] for row in part.features} for part in (train, test)]
         assert not groups[0] & groups[1]

@@ -11,7 +11,7 @@ from kedro.io import AbstractDataset
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` to write to; it takes the place of ``path`` when the block ends well, else it is removed.
+    """A path beside ``path`` to write to; it takes the place of ``path`` when the block ends well, else it is removed.
 
     A run that is killed while it saves must not leave half a file behind: a later run would take it for a result.
     """

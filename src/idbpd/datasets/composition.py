@@ -18,9 +18,10 @@ def compose_pairs(
 ) -> pd.DataFrame:
     """Put two different images on one canvas: one at the top left, one ``offset`` pixels down and right.
 
-    Where they overlap the brighter pixel wins. The labels of a pair are the classes of both images (one label when they agree).
-    The images are first dealt at random into ``groups``, and both images of a pair come from the same group: a split that keeps
-    groups together never shows a test image in training, which a split of pairs drawn from one pool would.
+    Where they overlap the brighter pixel wins. The labels of a pair are the classes of both images (one label when
+    they agree). The images are first dealt at random into ``groups``, and both images of a pair come from the same
+    group: a split that keeps groups together never shows a test image in training, which a split of pairs drawn from
+    one pool would.
     """
     generator = np.random.default_rng(seed)
     dealt = np.array_split(generator.permutation(len(images)), groups)
@@ -40,10 +41,7 @@ def compose_pairs(
     names = [f"pixel_{row}_{column}" for row in range(pixels.shape[1]) for column in range(pixels.shape[2])]
     table = pd.DataFrame(pixels.reshape(pairs, -1), columns=names)
     labels = pd.DataFrame(
-        {
-            f"{LABEL_PREFIX}{value}": (digits[drawn] == value).any(axis=1).astype(np.int8)
-            for value in np.unique(digits)
-        }
+        {f"{LABEL_PREFIX}{value}": (digits[drawn] == value).any(axis=1).astype(np.int8) for value in np.unique(digits)}
     )
     table = pd.concat([table, labels], axis=1)
     table[GROUP_COLUMN] = np.repeat(np.arange(groups, dtype=np.int32), shares)

@@ -1,7 +1,8 @@
 """What a multi-label table looks like: the one form that every source is read into.
 
-A table is a data frame with one row per sample. A column ``label:<name>`` holds 0 or 1; an optional column ``group`` names what
-must stay together when the table is split (samples made from the same image, rows of the same patient); all other columns are features.
+A table is a data frame with one row per sample. A column ``label:<name>`` holds 0 or 1; an optional column ``group``
+names what must stay together when the table is split (samples made from the same image, rows of the same patient); all
+other columns are features.
 """
 
 import pandas as pd
@@ -17,9 +18,7 @@ def label_columns(table: pd.DataFrame) -> list[str]:
 
 def feature_columns(table: pd.DataFrame) -> list[str]:
     """The feature columns of a table, in file order."""
-    return [
-        column for column in table.columns if not column.startswith(LABEL_PREFIX) and column != GROUP_COLUMN
-    ]
+    return [column for column in table.columns if not column.startswith(LABEL_PREFIX) and column != GROUP_COLUMN]
 
 
 def label_name(column: str) -> str:

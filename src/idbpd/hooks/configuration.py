@@ -36,7 +36,7 @@ class ConfigurationHook:
         self._project_path = context.project_path
 
     @hook_impl
-    def after_catalog_created(self, catalog: CatalogProtocol) -> None:
+    def after_catalog_created(self, catalog: CatalogProtocol[Any]) -> None:
         """Add the chosen data set."""
         config = dict(self._source)
         if "filepath" in config and "://" not in config["filepath"]:
@@ -44,15 +44,15 @@ class ConfigurationHook:
         catalog[SOURCE] = AbstractDataset.from_config(SOURCE, config)
 
     @hook_impl
-    def before_pipeline_run(self, pipeline: Pipeline, catalog: CatalogProtocol) -> None:
+    def before_pipeline_run(self, pipeline: Pipeline, catalog: CatalogProtocol[Any]) -> None:
         """Make sure that every result can be written: minutes of training are not lost to a read-only folder."""
         for folder in sorted({path.parent for path in _files(pipeline.all_outputs(), catalog)}):
             _require_writable(folder)
 
 
-def _files(names: set[str], catalog: CatalogProtocol) -> list[Path]:
-    datasets = (catalog.get(name) for name in names)
-    return [dataset.path for dataset in datasets if isinstance(getattr(dataset, "path", None), Path)]
+def _files(names: set[str], catalog: CatalogProtocol[Any]) -> list[Path]:
+    paths = (getattr(catalog[name], "path", None) for name in names)
+    return [path for path in paths if isinstance(path, Path)]
 
 
 def _require_writable(folder: Path) -> None:

@@ -18,7 +18,7 @@ class SummaryHook:
     """Prints what the catalog's entries ask to be shown, once the pipeline that made them has ended well."""
 
     @hook_impl
-    def after_pipeline_run(self, pipeline: Pipeline, catalog: CatalogProtocol) -> None:
+    def after_pipeline_run(self, pipeline: Pipeline, catalog: CatalogProtocol[Any]) -> None:
         """Tables first, then files."""
         # The width is fixed where there is no terminal to ask, so that a log file is not folded at 80 columns.
         console = Console(width=None if Console().is_terminal else 120)
@@ -30,12 +30,16 @@ class SummaryHook:
         for name in outputs:
             description = _metadata(catalog, name).get(LOOK)
             if description:
-                path: Path = catalog.get(name).path
-                console.print(f"{description}: {path}", soft_wrap=True, highlight=False)
+                console.print(f"{description}: {_shown(catalog[name].path)}", soft_wrap=True, highlight=False)
 
 
-def _metadata(catalog: CatalogProtocol, name: str) -> dict[str, Any]:
-    return getattr(catalog.get(name), "metadata", None) or {}
+def _shown(path: Path) -> Path:
+    """The path as somebody in this working directory would type it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _metadata(catalog: CatalogProtocol[Any], name: str) -> dict[str, Any]:
+    return getattr(catalog[name], "metadata", None) or {}
 
 
 def _table(title: str, frame: pd.DataFrame) -> Table:

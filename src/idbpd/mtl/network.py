@@ -29,7 +29,7 @@ def seeded_network(features: int, hidden: int, classes: Sequence[int], seed: int
 
 
 class LabelProbabilities(nn.Module):
-    """A trained network as others use it: the label probabilities of all tasks side by side, in the order of the labels."""
+    """A trained network as others use it: the label probabilities of all tasks side by side, in the labels' order."""
 
     def __init__(self, network: nn.Module) -> None:
         """Wrap a network that gives one tensor of logits per task."""

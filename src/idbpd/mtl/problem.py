@@ -15,9 +15,9 @@ from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 class RobustMultiTask:
     r"""Minimise the worst-case loss of one task while the worst-case losses of others stay under their thresholds.
 
-    f(x) = worst case of the objective task + weight_decay / 2 ||x||^2 and g_i(x) = worst case of constraint task i - r_i. Both inner
-    maxima are exact (see `idbpd.mtl.worst_case`). The weights are sparse, and samples without weight have no part in the
-    gradient, so only samples with weight go through the backward pass.
+    f(x) = worst case of the objective task + weight_decay / 2 ||x||^2 and g_i(x) = worst case of constraint task
+    i - r_i. Both inner maxima are exact (see `idbpd.mtl.worst_case`). The worst weights are sparse, and samples without
+    weight have no part in the gradient, so only samples with weight go through the backward pass.
 
     Without thresholds it is the unconstrained problem of one task, which is what calibration solves.
     """
@@ -32,7 +32,7 @@ class RobustMultiTask:
         regularisation: float,
         weight_decay: float = 0.0,
     ) -> None:
-        """Name the objective task and the threshold of each constraint task; ``regularisation`` is the paper's lambda."""
+        """Name the objective task and each constraint task's threshold; ``regularisation`` is the paper's lambda."""
         if objective in thresholds:
             raise ValueError(f"task {objective!r} cannot be the objective and a constraint at once")
         self._network = network
@@ -89,10 +89,9 @@ class RobustMultiTask:
         return gradient
 
     def _forward(self, x: Tensor, features: Tensor) -> tuple[Tensor, ...]:
-        pieces = x.split([shape.numel() for shape in self._shapes.values()])
-        parameters = {
-            name: piece.view(shape) for (name, shape), piece in zip(self._shapes.items(), pieces, strict=True)
-        }
+        parameters, begin = {}, 0
+        for name, shape in self._shapes.items():
+            parameters[name] = x[begin : begin + shape.numel()].view(shape)
+            begin += shape.numel()
         logits: tuple[Tensor, ...] = functional_call(self._network, parameters, (features,))
         return logits
-

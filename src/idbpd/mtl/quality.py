@@ -22,8 +22,8 @@ class TaskQuality(NamedTuple):
 def measure_quality(network: nn.Module, data: MultiTaskData, regularisation: float) -> dict[str, TaskQuality]:
     """The quality of every task on data, by name."""
     quality = {}
-    for task, logits in zip(data.tasks, network(data.features), strict=True):
-        logits = logits[task.rows]
+    for task, all_logits in zip(data.tasks, network(data.features), strict=True):
+        logits = all_logits[task.rows]
         losses = cross_entropy(logits, task.targets)
         guesses = logits.argmax(dim=-1, keepdim=True)
         hits = task.targets.gather(-1, guesses) > 0

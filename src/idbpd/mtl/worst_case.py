@@ -4,8 +4,9 @@ For losses l of n samples, the chi-square-regularised worst case over the simple
 
 .. math:: \max_{y \in \Delta_n} \sum_i y_i l_i - \frac{\lambda n}{2} \|y - 1/n\|^2 .
 
-It is a concave quadratic with Hessian -lambda n I, so the maximiser is the projection of 1/n + l / (lambda n) onto the simplex:
-one projected-gradient step of size 1 / (lambda n) is exact from any start, and the N_k and M_k steps of Algorithm 1 collapse to one.
+It is a concave quadratic with Hessian -lambda n I, so the maximiser is the projection of 1/n + l / (lambda n) onto the
+simplex: one projected-gradient step of size 1 / (lambda n) is exact from any start, and the N_k and M_k steps of
+Algorithm 1 collapse to one.
 """
 
 from typing import NamedTuple
@@ -23,7 +24,7 @@ class WorstCase(NamedTuple):
 
 
 def worst_case(losses: Tensor, regularisation: float) -> WorstCase:
-    """The worst case of ``losses``. Sums run in float64: a search over the weights compares differences far below float32."""
+    """The worst case of ``losses``. Sums run in float64: a search compares differences that float32 does not show."""
     losses = losses.double()
     n = len(losses)
     weights = Simplex(n).project(1 / n + losses / (regularisation * n))

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from idbpd.optim import StepRecord
+from idbpd.optim import Record
 
 # Reading a value off an accelerator waits for it, and an eye does not follow more than a few updates a second.
 STEPS_BETWEEN_UPDATES = 10
@@ -42,7 +42,7 @@ class Progress:
         """Take the bar away, also after an error."""
         self._bar.stop()
 
-    def __call__(self, record: StepRecord) -> None:
+    def __call__(self, record: Record) -> None:
         """Show one step."""
         if self._bar.disable or record.step % STEPS_BETWEEN_UPDATES:
             return

@@ -4,6 +4,7 @@ import atexit
 import logging
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +26,8 @@ from idbpd.tracking.store import open_store
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 
 # MLflow creates its tables with a line of log for each.
-logging.getLogger("alembic").setLevel(logging.WARNING)
+for name in ("alembic", "mlflow"):
+    logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class TrackingHook:
@@ -72,9 +74,9 @@ class TrackingHook:
         """Close the run and say how to look at it."""
         if self._run is not None:
             self._end("FINISHED")
-            Console().print(
-                f"all runs: mlflow ui --backend-store-uri {self._uri}", soft_wrap=True, highlight=False
-            )
+            beside_python = os.path.relpath(Path(sys.executable).with_name("mlflow"))
+            command = "mlflow" if shutil.which("mlflow") else beside_python
+            Console().print(f"all runs: {command} ui --backend-store-uri {self._uri}", soft_wrap=True, highlight=False)
 
     @hook_impl
     def on_pipeline_error(self) -> None:

@@ -1,10 +1,9 @@
 """The trained model as an MLflow model."""
 
 from importlib.metadata import version
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import mlflow
-import torch
 from kedro.io import AbstractDataset, DatasetError
 from torch import Tensor, nn
 

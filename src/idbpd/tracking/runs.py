@@ -1,8 +1,8 @@
 """Which MLflow run a result belongs to.
 
-One execution is one parent run. Under it there is one child run per data set, method and seed, so that methods are rows that
-can be compared instead of prefixes of metric names. The parent is known to every process of the execution through the environment:
-Kedro's hooks do not run in the workers of its parallel runner, datasets do.
+One execution is one parent run. Under it there is one child run per data set, method and seed, so that methods are
+rows that can be compared instead of prefixes of metric names. The parent is known to every process of the execution
+through the environment: Kedro's hooks do not run in the workers of its parallel runner, datasets do.
 """
 
 import os

@@ -11,8 +11,8 @@ DATABASE = "mlflow.db"
 def open_store(uri: str | None, folder: Path, experiment: str) -> tuple[str, str]:
     """Connect MLflow to its store and return the store's address and the experiment's id.
 
-    Without a URI it is an SQLite file in ``folder``: an absolute path, so that it does not depend on the working directory. Artifacts
-    of a local store lie beside its database, where MLflow would otherwise put them into the working directory.
+    Without a URI it is an SQLite file in ``folder``: an absolute path, so that it does not depend on the working
+    directory. Artifacts of a local store lie beside its database; MLflow would put them into the working directory.
     """
     if uri is None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,8 @@ from idbpd.tracking.runs import child_run
 class TrackedDataset(AtomicDataset):
     """Saves a file with any Kedro dataset, and logs it to the child run that ``run`` names.
 
-    The file becomes an artifact. ``log`` says what else its content is, with the keys to take from it (all when none are named):
+    The file becomes an artifact. ``log`` says what else its content is, with the keys to take from it (all when none
+    are named):
 
     ```yaml
     certificate:

@@ -7,7 +7,13 @@ from torch import Tensor
 
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import IDBPD, solve
-from idbpd.pipelines.parameters import CalibrationParameters, ComputeParameters, ModelParameters, ProblemParameters, Seed
+from idbpd.pipelines.parameters import (
+    CalibrationParameters,
+    ComputeParameters,
+    ModelParameters,
+    ProblemParameters,
+    Seed,
+)
 from idbpd.pipelines.progress import Progress
 from idbpd.pipelines.robust_problem import build_problem
 from idbpd.pipelines.splitting.nodes import CONSTRAINT
@@ -25,8 +31,8 @@ def calibrate(
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The threshold of the constraint task, how it was found, and the weights that reach the calibrated value.
 
-    The value is the worst-case loss alone: weight decay keeps it honest on unseen data, but is not part of what a threshold
-    means to a user.
+    The value is the worst-case loss alone: weight decay keeps it honest on unseen data, but is not part of what a
+    threshold means to a user.
     """
     alone = build_problem(train, CONSTRAINT, {}, model, problem, compute, seed)
     with Progress("calibrating", calibration.max_steps) as progress:
@@ -55,7 +61,7 @@ def calibrate(
         "slack": calibration.slack,
         "status": solution.status.name,
         "steps": solution.steps,
-        "stationarity": float(solution.kkt.stationarity),
+        "stationarity": solution.kkt.stationarity,
         "seed": seed,
     }
     return record, solution.x

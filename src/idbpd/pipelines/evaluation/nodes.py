@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl import LabelProbabilities, MultiTaskData, SharedNetwork, TaskQuality, measure_quality
-from idbpd.optim import kkt_residuals
+from idbpd.optim.kkt import residuals
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
 from idbpd.pipelines.robust_problem import build_problem
 from idbpd.pipelines.splitting.nodes import CONSTRAINT, PRIORITY
@@ -29,15 +29,15 @@ def certify(
     x = torch.cat([weights[name].to(initial).flatten() for name, initial in built.initial_weights.items()])
     evaluation = built.oracle.evaluate(x, built.oracle.start(x))
     multipliers = torch.tensor(outcome["multipliers"], dtype=torch.float64, device=x.device)
-    kkt = kkt_residuals(evaluation, built.oracle.differentiate(evaluation), multipliers)
+    kkt = residuals(evaluation.g, built.oracle.differentiate(evaluation), multipliers).measured()
     return {
         "status": outcome["status"],
         "objective": evaluation.f.item(),
         "constraint": evaluation.g.max().item(),
         "multiplier": multipliers.max().item(),
-        "stationarity": float(kkt.stationarity),
-        "infeasibility": float(kkt.infeasibility),
-        "slackness": float(kkt.slackness),
+        "stationarity": kkt.stationarity,
+        "infeasibility": kkt.infeasibility,
+        "slackness": kkt.slackness,
         "threshold": thresholds[CONSTRAINT],
     }
 
@@ -75,9 +75,11 @@ def compare(
     return quality, summary.rename_axis("on the training data unless said otherwise").reset_index()
 
 
-def export(train: MultiTaskData, weights: dict[str, Tensor], model: ModelParameters) -> LabelProbabilities:
-    """The trained model as others use it: features in, label probabilities of every task out."""
-    return LabelProbabilities(_network(train, weights, model))
+def export(
+    train: MultiTaskData, weights: dict[str, Tensor], model: ModelParameters
+) -> tuple[LabelProbabilities, Tensor]:
+    """The trained model as others use it: features in, label probabilities of every task out; and an example input."""
+    return LabelProbabilities(_network(train, weights, model)), train.features[:2]
 
 
 def _network(data: MultiTaskData, weights: dict[str, Tensor], model: ModelParameters) -> SharedNetwork:

@@ -19,7 +19,9 @@ def ingest(source: pd.DataFrame) -> pd.DataFrame:
     finite = np.isfinite(source[features].to_numpy())
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
-        raise DataError(f"feature {features[column]!r} is not finite in row {row}: {source[features[column]].iloc[row]}")
+        raise DataError(
+            f"feature {features[column]!r} is not finite in row {row}: {source[features[column]].iloc[row]}"
+        )
     for column in labels:
         values = set(source[column].unique())
         if values != {0, 1}:
@@ -27,6 +29,10 @@ def ingest(source: pd.DataFrame) -> pd.DataFrame:
             raise DataError(f"label {label_name(column)!r} must be 0 in some rows and 1 in others; it has: {found}")
     cardinality = source[labels].to_numpy().sum(axis=1).mean()
     logger.info(
-        "%d samples, %d features, %d labels, %.2f labels per sample", len(source), len(features), len(labels), cardinality
+        "%d samples, %d features, %d labels, %.2f labels per sample",
+        len(source),
+        len(features),
+        len(labels),
+        cardinality,
     )
     return source

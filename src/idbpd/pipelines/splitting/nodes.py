@@ -19,12 +19,16 @@ PRIORITY, CONSTRAINT = "priority", "constraint"
 
 
 def split(table: pd.DataFrame, parameters: SplitParameters) -> tuple[MultiTaskData, MultiTaskData]:
-    """Training and test data of the two tasks: the first half of the labels has priority, the second is the constraint."""
+    """Training and test data of the two tasks: the first half of the labels has priority, the second is limited."""
     train_rows, test_rows = _split_rows(table, parameters)
     train, test = _tasks(table.iloc[train_rows], "training"), _tasks(table.iloc[test_rows], "test")
     for task, held_out in zip(train.tasks, test.tasks, strict=True):
         logger.info(
-            "%s task: labels %s; %d training and %d test samples", task.name, ", ".join(task.labels), task.size, held_out.size
+            "%s task: labels %s; %d training and %d test samples",
+            task.name,
+            ", ".join(task.labels),
+            task.size,
+            held_out.size,
         )
     return train, test
 

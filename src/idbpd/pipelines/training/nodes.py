@@ -64,7 +64,7 @@ def train_unconstrained(
 
 def _solve(
     title: str, built: BuiltProblem, calibrated_weights: dict[str, Tensor], training: TrainingParameters
-) -> Solution[dict[str, Tensor]]:
+) -> Solution:
     start = built.initial_weights
     if training.start == "calibrated":
         start = {name: calibrated_weights[name].to(tensor) for name, tensor in start.items()}
@@ -74,6 +74,17 @@ def _solve(
         )
 
 
-def _history(solution: Solution[dict[str, Tensor]]) -> pd.DataFrame:
+def _history(solution: Solution) -> pd.DataFrame:
     """One row per recorded step, in the names under which the run is tracked."""
-    raise NotImplementedError
+    history = solution.history
+    return pd.DataFrame(
+        {
+            "step": history.step,
+            "objective": history.f,
+            "constraint": history.g.amax(dim=1),
+            "multiplier": history.multipliers.amax(dim=1),
+            "stationarity": history.stationarity,
+            "infeasibility": history.infeasibility,
+            "slackness": history.slackness,
+        }
+    )
