@@ -7,7 +7,7 @@ from typing import Any
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
-from kedro.io import AbstractDataset, CatalogProtocol
+from kedro.io import AbstractDataset, DataCatalog
 from kedro.pipeline import Pipeline
 
 from idbpd.errors import ConfigurationError
@@ -36,7 +36,7 @@ class ConfigurationHook:
         self._project_path = context.project_path
 
     @hook_impl
-    def after_catalog_created(self, catalog: CatalogProtocol[Any]) -> None:
+    def after_catalog_created(self, catalog: DataCatalog) -> None:
         """Add the chosen data set."""
         config = dict(self._source)
         if "filepath" in config and "://" not in config["filepath"]:
@@ -44,13 +44,13 @@ class ConfigurationHook:
         catalog[SOURCE] = AbstractDataset.from_config(SOURCE, config)
 
     @hook_impl
-    def before_pipeline_run(self, pipeline: Pipeline, catalog: CatalogProtocol[Any]) -> None:
+    def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Make sure that every result can be written: minutes of training are not lost to a read-only folder."""
         for folder in sorted({path.parent for path in _files(pipeline.all_outputs(), catalog)}):
             _require_writable(folder)
 
 
-def _files(names: set[str], catalog: CatalogProtocol[Any]) -> list[Path]:
+def _files(names: set[str], catalog: DataCatalog) -> list[Path]:
     paths = (getattr(catalog[name], "path", None) for name in names)
     return [path for path in paths if isinstance(path, Path)]
 

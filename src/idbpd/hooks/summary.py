@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 from kedro.framework.hooks import hook_impl
-from kedro.io import CatalogProtocol
+from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +18,7 @@ class SummaryHook:
     """Prints what the catalog's entries ask to be shown, once the pipeline that made them has ended well."""
 
     @hook_impl
-    def after_pipeline_run(self, pipeline: Pipeline, catalog: CatalogProtocol[Any]) -> None:
+    def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Tables first, then files."""
         # The width is fixed where there is no terminal to ask, so that a log file is not folded at 80 columns.
         console = Console(width=None if Console().is_terminal else 120)
@@ -28,9 +28,9 @@ class SummaryHook:
             if title:
                 console.print(_table(title, catalog.load(name)))
         for name in outputs:
-            description = _metadata(catalog, name).get(LOOK)
-            if description:
-                console.print(f"{description}: {_shown(catalog[name].path)}", soft_wrap=True, highlight=False)
+            description, path = _metadata(catalog, name).get(LOOK), getattr(catalog[name], "path", None)
+            if description and path:
+                console.print(f"{description}: {_shown(path)}", soft_wrap=True, highlight=False)
 
 
 def _shown(path: Path) -> Path:
@@ -38,7 +38,7 @@ def _shown(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def _metadata(catalog: CatalogProtocol[Any], name: str) -> dict[str, Any]:
+def _metadata(catalog: DataCatalog, name: str) -> dict[str, Any]:
     return getattr(catalog[name], "metadata", None) or {}
 
 
