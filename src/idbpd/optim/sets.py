@@ -189,7 +189,7 @@ class Ball(ConvexSet):
         return length.reshape(v.shape[: v.dim() - len(self.shape)]) <= self.radius + tolerance
 
     def _length(self, offset: Tensor) -> Tensor:
-        """The norm of each point, broadcastable; scaled by the largest entry, or squares overflow float32 from 1e19 on."""
+        """The norm of each point, broadcastable; scaled first, as squares overflow float32 from 1e19 on."""
         dims = tuple(range(offset.dim() - len(self.shape), offset.dim()))
         if not dims:
             return offset.abs()

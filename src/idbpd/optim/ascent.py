@@ -1,0 +1,59 @@
+"""A stated number of projected gradient steps: how Algorithm 1 keeps its maximisers up to date."""
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.convex_set import ConvexSet
+from idbpd.optim.inner_function import InnerFunction, PointFunction
+
+_POWER_STEPS = 3
+
+
+def ascend(
+    function: PointFunction,
+    over: ConvexSet,
+    start: Tensor,
+    steps: int,
+    *,
+    step_size: float | Tensor | None = None,
+    accelerated: bool = False,
+) -> Tensor:
+    """Take exactly ``steps`` steps ``y <- P(y + step_size * grad)`` from ``start``, with Nesterov's momentum if
+    ``accelerated``.
+
+    Without a ``step_size`` it is 1/L, L the curvature found at the start by a few steps of the power method on
+    Hessian-vector products. On ``linear - c/2 ||y - y0||^2`` that is c exactly, and one step from anywhere is the
+    maximiser. Nothing here waits for a device.
+    """
+    if steps < 0:
+        raise ValueError(f"ascend: steps must not be negative, but is {steps}")
+    f = InnerFunction(function)
+    y = over.project(start.detach())
+    if steps == 0:
+        return y
+    size = _inverse_curvature(f, y) if step_size is None else step_size
+    z = y
+    for k in range(steps):
+        ahead = over.project(z + size * f.local(z).gradient)
+        # The classical weights k / (k + 3): no constant of the function is needed.
+        z = ahead + k / (k + 3.0) * (ahead - y) if accelerated else ahead
+        y = ahead
+    return y
+
+
+def _inverse_curvature(f: InnerFunction, y: Tensor) -> Tensor:
+    """1/L for the largest curvature L at ``y``; where there is none, a step as long as the point is."""
+    gradient = f.local(y).gradient
+    v = gradient
+    L = gradient.new_zeros(())
+    for _ in range(_POWER_STEPS):
+        length = torch.linalg.vector_norm(v)
+        unit = torch.where(length > 0.0, v / length, 1.0 / y.numel() ** 0.5)
+        products = f.curvatures(y, [unit])
+        if products is None:
+            break
+        v = products[0]
+        L = torch.linalg.vector_norm(v)
+    slope = torch.linalg.vector_norm(gradient)
+    reach = (1.0 + torch.linalg.vector_norm(y)) / torch.where(slope > 0.0, slope, 1.0)
+    return torch.where(L > 0.0, 1.0 / L, reach)

@@ -1,0 +1,84 @@
+"""A function of y or w alone, with the derivatives that inner maximisation asks for."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+PointFunction = Callable[[Tensor], Tensor]
+
+
+class Local(NamedTuple):
+    """Value (float64) and gradient at one point."""
+
+    point: Tensor
+    value: Tensor
+    gradient: Tensor
+
+
+class InnerFunction:
+    """Wraps a function of a point and counts its calls, which is what inner maximisation is measured by."""
+
+    def __init__(self, function: PointFunction) -> None:
+        """Wrap ``function``, which returns a scalar tensor."""
+        self._function = function
+        self.calls = 0
+
+    def value(self, point: Tensor) -> Tensor:
+        """The value alone, in float64."""
+        with torch.no_grad():
+            return self._call(point).double()
+
+    def values(self, points: Tensor, batched: bool) -> Tensor:
+        """The values at a batch of points, in one call if ``batched``; the function must then allow `torch.vmap`."""
+        if not batched:
+            return torch.stack([self.value(point) for point in points])
+        with torch.no_grad():
+            self.calls += 1
+            return torch.vmap(self._function)(points).double()
+
+    def local(self, point: Tensor) -> Local:
+        """Value and gradient."""
+        with torch.enable_grad():
+            leaf = point.detach().requires_grad_(True)
+            value = self._call(leaf)
+            return Local(point, value.detach().double(), _gradient(value, leaf))
+
+    def curvatures(self, point: Tensor, directions: Sequence[Tensor]) -> list[Tensor] | None:
+        """The Hessian times each direction; None where the function can be differentiated only once."""
+        with torch.enable_grad():
+            leaf = point.detach().requires_grad_(True)
+            gradient = _gradient(self._call(leaf), leaf, keep_graph=True)
+            if not gradient.requires_grad:
+                return [torch.zeros_like(point) for _ in directions]
+            try:
+                return [_gradient((gradient * direction).sum(), leaf, again=True) for direction in directions]
+            except RuntimeError:  # e.g. an operation whose backward pass is marked as not differentiable
+                return None
+
+    def hessian(self, point: Tensor) -> Tensor | None:
+        """The Hessian over the flattened coordinates, symmetric, in float64 on the host; for few coordinates only."""
+        n = point.numel()
+        units = torch.eye(n, dtype=point.dtype, device=point.device).reshape(n, *point.shape)
+        rows = self.curvatures(point, units.unbind())
+        if rows is None:
+            return None
+        matrix = torch.stack([row.flatten() for row in rows]).to("cpu", torch.float64)
+        return 0.5 * (matrix + matrix.T)
+
+    def _call(self, point: Tensor) -> Tensor:
+        self.calls += 1
+        value = self._function(point)
+        if value.shape != ():
+            raise ValueError(f"a function to maximise must return a scalar tensor, not the shape {tuple(value.shape)}")
+        return value
+
+
+def _gradient(value: Tensor, leaf: Tensor, keep_graph: bool = False, again: bool = False) -> Tensor:
+    """The gradient, zero where the value does not depend on the leaf."""
+    if not value.requires_grad:
+        return torch.zeros_like(leaf)
+    keep = keep_graph or again
+    (gradient,) = torch.autograd.grad(value, leaf, create_graph=keep_graph, retain_graph=keep, allow_unused=True)
+    return torch.zeros_like(leaf) if gradient is None else gradient

@@ -1,0 +1,205 @@
+"""The inner maximum ``max_{v in set} h(v)``: exact where the function allows it, to a stated accuracy otherwise.
+
+What is exact, and how it is known:
+
+- few variables (up to `SMALL`) over a simplex, box, ball or all of R^n: Newton's method with the quadratic model
+maximised exactly over the set. On a quadratic function the first step is the answer. That the function *is* its
+quadratic model is checked at a point far away; where it is not, a search over the set looks for a better local
+maximum; - many variables: if the Hessian is ``-c I``, the answer is one projection; if it is 0, one linear
+maximisation. Otherwise first-order ascent.
+
+The error in the result is the Frank-Wolfe gap at the returned point (on unbounded sets, the rise that the curvature
+still allows). It bounds ``max - value`` for every concave function. For others it certifies a local maximum only, and
+the search is what speaks for the global one.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.ascent import ascend
+from idbpd.optim.convex_set import ConvexSet
+from idbpd.optim.global_search import can_search, promising_starts
+from idbpd.optim.inner_function import InnerFunction, Local, PointFunction
+from idbpd.optim.newton_ascent import Ascended, Curvature, newton_ascent
+from idbpd.optim.optimality_gap import curved_gap, linear_gap, rounding
+from idbpd.optim.quadratic_program import is_supported
+from idbpd.optim.spectral_ascent import spectral_ascent
+
+__all__ = ["Maximiser", "Maximum", "ascend", "maximise"]
+
+SMALL = 50
+
+
+class Maximum(NamedTuple):
+    """A maximiser, its value and the estimated bound on what is missing to the maximum (both float64 scalars)."""
+
+    point: Tensor
+    value: Tensor
+    error: Tensor
+
+
+def maximise(
+    function: PointFunction, over: ConvexSet, start: Tensor, *, accuracy: float = 1e-12, max_steps: int = 500
+) -> Maximum:
+    """Maximise ``function``, a scalar function of a point, over a set, from ``start``.
+
+    ``accuracy`` is relative to the size of the values; 1e-12 costs little, as the methods are of second order or
+    exact wherever they can be, and is never asked of a dtype beyond its precision. The result is never worse than
+    ``start`` (projected onto the set). A function that is not finite there is returned as it is, with an infinite
+    error.
+    """
+    return Maximiser(over, accuracy=accuracy, max_steps=max_steps)(function, start)
+
+
+class Maximiser:
+    """Maximises one function after another over one set, and remembers between calls what kind of function it is.
+
+    What is remembered saves the search for structure, and is verified at each call. It changes the effort, not the
+    result.
+    """
+
+    def __init__(self, over: ConvexSet, *, accuracy: float = 1e-12, max_steps: int = 500) -> None:
+        """Maximise over ``over``."""
+        if not accuracy > 0.0:
+            raise ValueError(f"accuracy must be positive, but is {accuracy}")
+        if max_steps < 1:
+            raise ValueError(f"max_steps must be at least 1, but is {max_steps}")
+        self._over = over
+        self._accuracy = accuracy
+        self._max_steps = max_steps
+        self._curvature: Curvature | None = None  # of the last function of few variables, if it was a quadratic
+        self._is_quadratic = True  # until shown otherwise
+        self._is_batchable = True
+        self._spherical: float | None = None  # c, where the last function of many variables had the Hessian -c I
+        self.calls = 0
+
+    def __call__(self, function: PointFunction, start: Tensor) -> Maximum:
+        """Maximise ``function`` from ``start``."""
+        f = InnerFunction(function)
+        try:
+            return self._maximise(f, self._over.project(start.detach()))
+        finally:
+            self.calls += f.calls
+
+    def _maximise(self, f: InnerFunction, start: Tensor) -> Maximum:
+        if start.numel() <= SMALL and is_supported(self._over):
+            found = self._climb(f, start, self._curvature)
+            if found is not None:
+                return self._globally(f, found)
+        return self._with_many_variables(f, start)
+
+    def _globally(self, f: InnerFunction, found: Ascended) -> Maximum:
+        """Make sure of a local maximum: the function is a concave quadratic, or the search finds no better."""
+        over = self._over
+        if not bool(found.here.value.isfinite()):
+            return _maximum(found.here, math.inf)
+        if self._is_quadratic:
+            if _is_its_model(f, over, found):
+                self._curvature = found.curvature
+                if found.curvature.is_concave:
+                    return _maximum(found.here, found.error)
+            elif self._curvature is not None:
+                # The curvature of an earlier function: look at this one's own before calling it no quadratic.
+                self._curvature = None
+                hessian = f.hessian(found.here.point)
+                if hessian is not None and _is_its_model(f, over, found._replace(curvature=Curvature.of(hessian))):
+                    return self._globally(f, found._replace(curvature=Curvature.of(hessian)))
+                self._is_quadratic = False
+            else:
+                self._is_quadratic = False
+        best = found
+        if can_search(over):
+            for start in self._starts(f, found):
+                other = self._climb(f, start, None)
+                if other is not None and float(other.here.value) > float(best.here.value):
+                    best = other
+        return _maximum(best.here, best.error)
+
+    def _climb(self, f: InnerFunction, start: Tensor, known: Curvature | None) -> Ascended | None:
+        return newton_ascent(f, self._over, start, known, accuracy=self._accuracy, max_steps=self._max_steps)
+
+    def _starts(self, f: InnerFunction, found: Ascended) -> list[Tensor]:
+        point, value, margin = found.here.point, float(found.here.value), found.tolerance + found.error
+        if self._is_batchable:
+            try:
+                return promising_starts(f, self._over, point, value=value, margin=margin, batched=True)
+            except RuntimeError:  # the function branches on its argument or reads a number out of it
+                self._is_batchable = False
+        return promising_starts(f, self._over, point, value=value, margin=margin, batched=False)
+
+    def _with_many_variables(self, f: InnerFunction, start: Tensor) -> Maximum:
+        here = f.local(start)
+        for attempt in range(2):
+            if self._spherical is None or attempt:
+                self._spherical = _spherical_curvature(f, here)
+            if self._spherical is None:
+                break
+            ended = self._one_projection(f, here, self._spherical)
+            if ended is not None:
+                return ended
+        if not bool(here.value.isfinite()):
+            return _maximum(here, math.inf)
+        self._spherical = None
+        best, error = spectral_ascent(f, self._over, here, self._accuracy, self._max_steps)
+        return Maximum(best.point, best.value, error)
+
+    def _one_projection(self, f: InnerFunction, here: Local, c: float) -> Maximum | None:
+        """The maximiser if the Hessian is ``-c I``; None if the gap at the point shows that it is not."""
+        over = self._over
+        if c == 0.0 and not over.is_bounded:
+            return None
+        point = over.project(here.point + here.gradient / c) if c > 0.0 else over.support(here.gradient)
+        there = f.local(point)
+        gap = linear_gap(over, there) if over.is_bounded else curved_gap(over, there, c)
+        tolerance = self._accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap)
+        # The one place where the host waits for the device.
+        if not bool((gap.bound <= tolerance) & (there.value >= here.value - tolerance)):
+            return None
+        return Maximum(there.point, there.value, gap.bound)
+
+
+def _spherical_curvature(f: InnerFunction, here: Local) -> float | None:
+    """The c for which the Hessian maps a direction v without structure to ``-c v``; None if there is none."""
+    v = _unstructured(here.point)
+    products = f.curvatures(here.point, [v])
+    if products is None:
+        return None
+    c = -float((products[0].double() * v.double()).sum() / v.double().square().sum())
+    rest = float((products[0].double() + c * v.double()).norm() / v.double().norm())
+    small = 100.0 * torch.finfo(v.dtype).eps
+    return c if c >= 0.0 and rest <= small * c else None
+
+
+def _is_its_model(f: InnerFunction, over: ConvexSet, found: Ascended) -> bool:
+    """Whether the quadratic model at the maximiser gives the function's value at a point far from it."""
+    here = found.here
+    probe = _probe(over, here.point)
+    d = (probe - here.point).flatten().to("cpu", torch.float64)
+    linear = float(here.gradient.flatten().to("cpu", torch.float64) @ d)
+    bent = 0.5 * float(d @ found.curvature.hessian @ d)
+    size = abs(float(here.value)) + abs(linear) + abs(bent)
+    small = 1e5 * torch.finfo(here.point.dtype).eps
+    return abs(float(f.value(probe)) - float(here.value) - linear - bent) <= small * size
+
+
+def _probe(over: ConvexSet, point: Tensor) -> Tensor:
+    """A point of the set far from ``point``, in no special position."""
+    v = _unstructured(point)
+    if not over.is_bounded:
+        return over.project(point + (1.0 + point.abs()) * v)
+    centre = over.centre(point)
+    side = torch.where(((point - centre) * v).sum() > 0.0, -v, v)
+    return centre + 0.7 * (over.support(side) - centre)
+
+
+def _unstructured(like: Tensor) -> Tensor:
+    """A direction that no function has a symmetry about."""
+    k = torch.arange(1, like.numel() + 1, dtype=like.dtype, device=like.device)
+    return torch.cos(1.7 * k * k + 0.3).reshape(like.shape)
+
+
+def _maximum(here: Local, error: float) -> Maximum:
+    return Maximum(here.point, here.value, torch.full_like(here.value, error))

@@ -1,0 +1,39 @@
+"""By how much the value at a point can fall short of the maximum."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.convex_set import ConvexSet
+from idbpd.optim.inner_function import Local
+
+
+class Gap(NamedTuple):
+    """A bound on ``max - value``, and the size of the terms it is a difference of; both float64."""
+
+    bound: Tensor
+    magnitude: Tensor
+
+
+def linear_gap(over: ConvexSet, here: Local) -> Gap:
+    """The Frank-Wolfe gap ``max_v <g, v - y>``: a true bound for every concave function on a bounded set."""
+    g, y = here.gradient.double(), here.point.double()
+    s = over.support(here.gradient).double()
+    # Summed coordinate by coordinate, where s - y is small: two inner products would cancel.
+    return Gap((g * (s - y)).sum().clamp(min=0.0), (g.abs() * (s.abs() + y.abs())).sum())
+
+
+def curved_gap(over: ConvexSet, here: Local, curvature: Tensor | float) -> Gap:
+    """``max_v <g, v - y> - c/2 ||v - y||^2``: the bound for a function of curvature at least c, on any set."""
+    g, y = here.gradient.double(), here.point.double()
+    d = over.project(y + g / curvature) - y
+    return Gap(
+        ((g * d).sum() - 0.5 * curvature * d.square().sum()).clamp(min=0.0), (g.abs() * (d.abs() + y.abs())).sum()
+    )
+
+
+def rounding(here: Local, gap: Gap) -> Tensor:
+    """What of a gap, or of a difference of values, may be rounding alone."""
+    eps = torch.finfo(here.point.dtype).eps
+    return 4.0 * eps * (here.value.abs() + gap.magnitude)

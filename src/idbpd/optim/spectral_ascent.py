@@ -1,0 +1,85 @@
+"""First-order ascent for a function of many variables: projected gradient steps of spectral length.
+
+The step length comes from the last difference of gradients (Barzilai and Borwein), the search is non-monotone
+(Birgin, Martinez and Raydan): it evaluates points of the set only, one gradient per step as a rule, and needs no
+constant of the function.
+"""
+
+import math
+from collections import deque
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.convex_set import ConvexSet
+from idbpd.optim.inner_function import InnerFunction, Local
+from idbpd.optim.optimality_gap import Gap, curved_gap, linear_gap, rounding
+
+_MEMORY = 8  # values that a step may fall back behind
+_HALVINGS = 40
+
+
+def spectral_ascent(
+    f: InnerFunction, over: ConvexSet, here: Local, accuracy: float, max_steps: int
+) -> tuple[Local, Tensor]:
+    """Ascend from ``here`` until the bound on the error is at most ``accuracy`` of the values' scale, or steps run out.
+
+    Returns the point with the smallest error bound among those with the best value up to rounding, and that bound.
+    """
+    eps = torch.finfo(here.point.dtype).eps
+    curvature = flattest = float("nan")
+    gap = _gap(over, here, flattest)
+    best, best_gap = here, gap
+    recent: deque[float] = deque([float(here.value)], maxlen=_MEMORY)
+    length = _first_length(here)
+    for _ in range(max_steps):
+        scale = abs(float(here.value)) + float(gap.magnitude)
+        if float(gap.bound) <= max(accuracy, 4.0 * eps) * scale:
+            break
+        ahead = _search(f, over, here, length, floor=min(recent) - float(rounding(here, gap)))
+        if ahead is None:
+            break
+        s, change = ahead.point - here.point, here.gradient - ahead.gradient
+        curvature = float((s * change).sum() / (s * s).sum())
+        # Locally convex or flat: the largest step that still means something.
+        length = 1.0 / curvature if curvature > 0.0 else 10.0 * length
+        flattest = curvature if math.isnan(flattest) else min(flattest, curvature)
+        here, gap = ahead, _gap(over, ahead, flattest)
+        recent.append(float(here.value))
+        noise = float(rounding(here, gap))
+        gain = float(here.value - best.value)
+        if gain > noise or (gain >= -noise and bool(gap.bound < best_gap.bound)):
+            best, best_gap = here, gap
+    return best, best_gap.bound
+
+
+def _gap(over: ConvexSet, here: Local, curvature: float) -> Gap:
+    """The Frank-Wolfe gap; on an unbounded set the bound for the smallest curvature met, infinite before any was."""
+    if over.is_bounded:
+        return linear_gap(over, here)
+    if curvature > 0.0:
+        return curved_gap(over, here, curvature)
+    gap = curved_gap(over, here, 1.0)
+    return Gap(torch.where(gap.bound > 0.0, torch.inf, gap.bound), gap.magnitude)
+
+
+def _first_length(here: Local) -> float:
+    """A first step of about the size of the point, or of the set's unit where the point is zero."""
+    slope = float(here.gradient.double().norm())
+    size = float(here.point.double().norm()) or 1.0
+    return size / slope if slope > 0.0 else 1.0
+
+
+def _search(f: InnerFunction, over: ConvexSet, here: Local, length: float, *, floor: float) -> Local | None:
+    """Backtrack along the projected step until the value is not worse than the recent ones."""
+    d = over.project(here.point + length * here.gradient) - here.point
+    slope = float((here.gradient.double() * d.double()).sum())
+    if not slope > 0.0:
+        return None
+    t = 1.0
+    for _ in range(_HALVINGS):
+        ahead = f.local(here.point + t * d)
+        if float(ahead.value) >= floor + 1e-4 * t * slope and bool(ahead.gradient.isfinite().all()):
+            return ahead
+        t *= 0.5
+    return None
