@@ -20,15 +20,17 @@ def _deterministic() -> Iterator[None]:
     torch.use_deterministic_algorithms(False)
 
 
+def copy_project(target: Path) -> Path:
+    """A copy of the project to run in, so that a test leaves the real one's data alone."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "local")
+    for folder in ("src", "conf"):
+        shutil.copytree(PROJECT / folder, target / folder, ignore=ignored)
+    (target / "conf" / "local").mkdir()
+    for file in ("pyproject.toml", ".telemetry"):
+        shutil.copy(PROJECT / file, target)
+    return target
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the project to run in, so that a test leaves the real one's data alone."""
-    copy = tmp_path / "project"
-    for folder in ("src", "conf"):
-        shutil.copytree(
-            PROJECT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "local")
-        )
-    (copy / "conf" / "local").mkdir()
-    for file in ("pyproject.toml", ".telemetry"):
-        shutil.copy(PROJECT / file, copy)
-    return copy
+    return copy_project(tmp_path / "project")

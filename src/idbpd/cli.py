@@ -3,18 +3,19 @@
 import functools
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import yaml
+from kedro.config import MissingConfigException
 from kedro.framework.cli.project import run as kedro_run
-from kedro.framework.project import LOGGING
+from kedro.framework.project import LOGGING, pipelines
 from kedro.framework.startup import ProjectMetadata
 
 import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin looks
-from idbpd.errors import InputError
+from idbpd.errors import ConfigurationError, InputError
 
 
 @click.group(name="idbpd")
@@ -26,11 +27,15 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(callback)
     def run(**options: Any) -> Any:
         _configure_logging(click.get_current_context().obj)
+        if options["pipeline"] and not options["pipelines"]:
+            # Both spellings are ours to document; Kedro warns about the shorter one at every run.
+            options["pipelines"], options["pipeline"] = [options["pipeline"]], None
         try:
+            _require_pipelines(options["pipelines"])
             return callback(**options)
         except Exception as error:
             for cause in _chain(error):
-                if isinstance(cause, InputError):
+                if isinstance(cause, InputError | MissingConfigException):
                     logging.getLogger("kedro").debug("full error", exc_info=error)
                     raise click.ClickException(str(cause)) from error
             raise
@@ -43,6 +48,13 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
+
+
+def _require_pipelines(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in pipelines:
+            known = ", ".join(sorted(pipelines.keys()))
+            raise ConfigurationError(f"unknown pipeline {name!r}; known pipelines are {known}")
 
 
 def _configure_logging(metadata: ProjectMetadata | None) -> None:

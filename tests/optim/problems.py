@@ -362,7 +362,9 @@ def _adversarial(x: Tensor, X: Tensor, labels: Tensor) -> Tensor:
     margins = (labels * (X @ x)).detach()
     for _ in range(80):
         middle = (low + high) / 2
-        slope = (-labels * size.detach() * torch.sigmoid(-(margins + labels * middle * size.detach()))).mean() - 4 * middle
+        slope = (
+            -labels * size.detach() * torch.sigmoid(-(margins + labels * middle * size.detach()))
+        ).mean() - 4 * middle
         low, high = torch.where(slope > 0, middle, low), torch.where(slope > 0, high, middle)
     y = (low * unit).detach()
     return torch.nn.functional.softplus(-labels * ((X + y) @ x)).mean() - 2 * y @ y + 0.05 * x @ x

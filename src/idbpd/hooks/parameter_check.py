@@ -31,7 +31,7 @@ def check_parameters(given: Mapping[str, Any], types: Mapping[str, Any]) -> None
     """Raise a `ConfigurationError` for the first name that no node takes or value that its node would refuse."""
     for name in given:
         if name not in types:
-            raise ConfigurationError(f"unknown parameter {name!r}{_suggestion(name, _dotted_names(types))}")
+            raise ConfigurationError(f"unknown parameter {name!r}{_suggestion(name, _dotted_names(types), types)}")
     for name, kind in types.items():
         if name in given:
             try:
@@ -47,7 +47,7 @@ def _first_problem(name: str, kind: Any, error: ValidationError) -> str:
         return f"unknown parameter {path!r}{_suggestion(path, _dotted_names({name: kind}))}"
     if problem["type"] == "missing":
         return f"parameter {path!r} is missing"
-    message = problem["msg"]
+    message = problem["msg"].removeprefix("Value error, ")
     return f"parameter {path!r} = {problem['input']!r} is not valid: {message[0].lower()}{message[1:]}"
 
 
@@ -61,8 +61,8 @@ def _dotted_names(types: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _suggestion(name: str, valid: list[str]) -> str:
+def _suggestion(name: str, valid: list[str], blocks: Iterable[str] = ()) -> str:
     # A forgotten block is as likely as a typing error: 'lambda' for 'problem.lambda'.
     inside = [choice for choice in valid if choice.rpartition(".")[2] == name]
-    close = inside or get_close_matches(name, valid, n=1)
+    close = inside or get_close_matches(name, [*blocks, *valid], n=1)
     return (f"; did you mean {close[0]!r}?" if close else ";") + f" valid parameters are {', '.join(sorted(valid))}"

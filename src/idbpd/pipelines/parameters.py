@@ -5,7 +5,9 @@ A node that takes one of these gets it checked before anything runs; an unknown 
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from idbpd.pipelines.devices import resolve_device
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -54,5 +56,12 @@ class TrainingParameters(_Parameters):
 class ComputeParameters(_Parameters):
     """Where and in which precision it runs."""
 
-    device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")]
+    device: str
     dtype: Literal["float32", "float64"]
+
+    @field_validator("device")
+    @classmethod
+    def _available(cls, device: str) -> str:
+        # Asked here, and not when the device is first used, so that nothing has been computed when it is missing.
+        resolve_device(device)
+        return device

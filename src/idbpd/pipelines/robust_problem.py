@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from idbpd.mtl import MultiTaskData, RobustMultiTask, seeded_network
-from idbpd.pipelines.compute import resolve_device, resolve_dtype
+from idbpd.pipelines.devices import resolve_device
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
 
 
@@ -29,7 +30,7 @@ def build_problem(
     seed: int,
 ) -> BuiltProblem:
     """Put network and data on the device and state what is minimised under which thresholds."""
-    device, dtype = resolve_device(compute), resolve_dtype(compute)
+    device, dtype = resolve_device(compute.device), getattr(torch, compute.dtype)
     network = seeded_network(data.features.shape[1], model.hidden, data.classes, seed).to(device, dtype)
     data = data.to(device, dtype)
     oracle = RobustMultiTask(

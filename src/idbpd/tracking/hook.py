@@ -19,6 +19,7 @@ from mlflow import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_RUN_NAME
 from rich.console import Console
 
+from idbpd.errors import ConfigurationError
 from idbpd.tracking.logging import log_parameters
 from idbpd.tracking.runs import PARENT_RUN_VARIABLE, end_runs
 from idbpd.tracking.store import open_store
@@ -53,7 +54,10 @@ class TrackingHook:
             return
         uri = os.environ.get(URI_VARIABLE) or self._config["tracking_uri"]
         folder = self._project_path / self._config["folder"]
-        self._uri, experiment = open_store(uri, folder, self._config["experiment"])
+        try:
+            self._uri, experiment = open_store(uri, folder, self._config["experiment"])
+        except OSError as error:
+            raise ConfigurationError(f"cannot track runs in {folder}: {error.strerror}") from error
         pipeline = ", ".join(run_params["pipeline_names"] or ["__default__"])
         tags = {
             MLFLOW_RUN_NAME: f"{pipeline} {self._parameters['dataset']}",
