@@ -7,7 +7,7 @@ from typing import Any
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
-from kedro.io import AbstractDataset, DataCatalog
+from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 
 from idbpd.errors import ConfigurationError
@@ -15,6 +15,8 @@ from idbpd.hooks.parameter_check import check_parameters, parameter_types
 
 DATASET_PARAMETER = "dataset"
 SOURCE = "source"
+VALIDATOR = "validator"
+DEFAULT_VALIDATOR = "idbpd.datasets.TableValidator"
 
 
 class ConfigurationHook:
@@ -32,16 +34,9 @@ class ConfigurationHook:
         name = parameters[DATASET_PARAMETER]
         if name not in sources:
             raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
-        self._source: dict[str, Any] = sources[name]
-        self._project_path = context.project_path
-
-    @hook_impl
-    def after_catalog_created(self, catalog: DataCatalog) -> None:
-        """Add the chosen data set."""
-        config = dict(self._source)
-        if "filepath" in config and "://" not in config["filepath"]:
-            config["filepath"] = (self._project_path / config["filepath"]).as_posix()
-        catalog[SOURCE] = AbstractDataset.from_config(SOURCE, config)
+        source = {VALIDATOR: DEFAULT_VALIDATOR, **sources[name]}
+        # Set before the catalog is made: so it is an entry like any other, with validator, version and credentials.
+        context.config_loader["catalog"] = {**context.config_loader["catalog"], SOURCE: source}
 
     @hook_impl
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:

@@ -1,7 +1,7 @@
 """From parameters to the problem that is solved: the same for calibration, training and evaluation."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -9,6 +9,11 @@ from torch import Tensor, nn
 from idbpd.mtl import MultiTaskData, RobustMultiTask, seeded_network
 from idbpd.pipelines.devices import resolve_device
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
+
+
+def thresholds_of(threshold: Mapping[str, Any]) -> dict[str, float]:
+    """The threshold of each constraint task in what calibration left."""
+    return {name: float(record["threshold"]) for name, record in threshold["tasks"].items()}
 
 
 class BuiltProblem(NamedTuple):
