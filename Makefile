@@ -1,13 +1,14 @@
 # `make run` trains on the embedded data, `make test` runs every check. Both first make the environment .venv, once.
 # Another interpreter: make run PYTHON=/path/to/python3.11. Options of kedro run: make run ARGS="--params dataset=multi_digits,seed=1"
 
-ROOT := $(dir $(lastword $(MAKEFILE_LIST)))
+# By the shell, because make's own functions take a path with a space in it for two.
+ROOT := $(shell dirname "$(strip $(MAKEFILE_LIST))")
 
-ifneq ($(realpath $(ROOT)),$(realpath $(CURDIR)))
+ifneq ($(ROOT),.)
 # Called as `make -f somewhere/Makefile`: go there first, so that everything below can use relative paths.
 .PHONY: run test lock clean
 run test lock clean:
-	@$(MAKE) --no-print-directory -C $(ROOT) $@
+	@$(MAKE) --no-print-directory -C "$(ROOT)" $@
 else
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)

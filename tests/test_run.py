@@ -114,7 +114,7 @@ def test_results_are_complete_and_nothing_partial_is_left(finished: Finished) ->
     assert certificate["slackness"] == pytest.approx(abs(certificate["multiplier"] * certificate["constraint"]))
     history = pd.read_parquet(data / "07_model_output/multi_digits/history.parquet")
     assert list(history["step"]) == list(range(len(history)))
-    assert {"trunk.weight", "heads.0.weight", "heads.1.weight"} < set(
+    assert {"trunk.weight", "heads.task.0.weight", "heads.task.1.weight"} < set(
         load_file(data / "06_models/multi_digits/weights.safetensors")
     )
     assert not list(finished.project.rglob(".partial*"))

@@ -1,3 +1,4 @@
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,12 @@ def test_any_kedro_dataset_can_be_atomic(tmp_path: Path) -> None:
     dataset = AtomicDataset(dataset={"type": "pandas.ParquetDataset", "filepath": str(tmp_path / "history.parquet")})
     dataset.save(frame)
     pd.testing.assert_frame_equal(dataset.load(), frame)
+
+
+def test_an_atomic_dataset_can_go_to_another_process(tmp_path: Path) -> None:
+    dataset = AtomicDataset(dataset={"type": "json.JSONDataset", "filepath": str(tmp_path / "a.json")})
+    pickle.loads(pickle.dumps(dataset)).save({"a": 1})
+    assert dataset.load() == {"a": 1}
 
 
 def test_an_atomic_dataset_without_a_file_is_refused() -> None:

@@ -1,6 +1,5 @@
 """Bad input ends in one line that names the thing and what would be right, before anything is computed or written."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,12 @@ from idbpd.cli import cli
 
 
 @pytest.fixture
-def run(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator["Run"]:
+def run(project: Path, monkeypatch: pytest.MonkeyPatch) -> "Run":
     monkeypatch.chdir(project)
     # The command turns to the project's own logging, which belongs to the whole process.
     monkeypatch.setenv("KEDRO_LOGGING_CONFIG", "left alone")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    yield Run(project)
+    return Run(project)
 
 
 class Run:

@@ -1,7 +1,7 @@
 """Files that are either whole or not there."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,8 @@ class AtomicDataset(AbstractDataset[Any, Any]):
         """Wrap the dataset that ``dataset`` configures; it must have a ``filepath``."""
         if "filepath" not in dataset:
             raise ValueError(f"an atomic dataset needs a dataset with a 'filepath', got {dataset}")
+        self._config = dataset
         self._path = Path(dataset["filepath"])
-        self._at: Callable[[Path], AbstractDataset[Any, Any]] = lambda path: AbstractDataset.from_config(
-            self._path.stem, {**dataset, "filepath": path.as_posix()}
-        )
         self._at(self._path)  # a wrong type or argument shows here, before anything runs
         self.metadata = metadata
 
@@ -58,6 +56,10 @@ class AtomicDataset(AbstractDataset[Any, Any]):
         """Save with the wrapped dataset to a temporary file, then rename."""
         with replacing(self._path) as partial:
             self._at(partial).save(data)
+
+    def _at(self, path: Path) -> AbstractDataset[Any, Any]:
+        """The wrapped dataset, at this path."""
+        return AbstractDataset.from_config(self._path.stem, {**self._config, "filepath": path.as_posix()})
 
     def _exists(self) -> bool:
         return self._path.exists()

@@ -1,15 +1,27 @@
 """Robust multi-task learning with a prioritised task, as the oracle that the solver works on."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import functional_call
 
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.worst_case import worst_case
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
+
+# Rows of the features that a gradient gathers at a time: bounds the memory it needs beside the data.
+ROWS_AT_A_TIME = 4096
+
+
+class _Forward(NamedTuple):
+    """The last forward pass: a gradient at the same point needs no second one."""
+
+    x: Tensor
+    preactivations: Tensor  # (samples, hidden)
 
 
 class RobustMultiTask:
@@ -17,14 +29,15 @@ class RobustMultiTask:
 
     f(x) = worst case of the objective task + weight_decay / 2 ||x||^2 and g_i(x) = worst case of constraint task
     i - r_i. Both inner maxima are exact (see `idbpd.mtl.worst_case`). The worst weights are sparse, and samples without
-    weight have no part in the gradient, so only samples with weight go through the backward pass.
+    weight have no part in the gradient: an evaluation is one forward pass over all samples, and a gradient is a
+    backward pass over the samples with weight that begins where the forward pass of the same point ended.
 
     Without thresholds it is the unconstrained problem of one task, which is what calibration solves.
     """
 
     def __init__(
         self,
-        network: nn.Module,
+        network: SharedNetwork,
         data: MultiTaskData,
         *,
         objective: str,
@@ -35,15 +48,15 @@ class RobustMultiTask:
         """Name the objective task and each constraint task's threshold; ``regularisation`` is the paper's lambda."""
         if objective in thresholds:
             raise ValueError(f"task {objective!r} cannot be the objective and a constraint at once")
-        self._network = network
+        self._heads_module = network.heads
         self._data = data
-        self._names = (objective, *thresholds)
-        self._tasks = tuple(data[name] for name in self._names)
+        self._tasks = tuple(data[name] for name in (objective, *thresholds))
         self._heads = tuple(data.tasks.index(task) for task in self._tasks)
         self._thresholds = torch.tensor(list(thresholds.values()), dtype=torch.float64, device=data.features.device)
         self._regularisation = regularisation
         self._weight_decay = weight_decay
         self._shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
+        self._last: _Forward | None = None
 
     @property
     def constraint_count(self) -> int:
@@ -58,12 +71,15 @@ class RobustMultiTask:
     @torch.no_grad()
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
         """One forward pass over all samples; ``warm`` and ``steps`` are not needed where the maximisers are exact."""
-        logits = self._forward(x, self._data.features)
+        trunk, heads = self._parameters(x)
+        preactivations = torch.addmm(trunk["bias"], self._data.features, trunk["weight"].T)
+        self._last = _Forward(x, preactivations)
+        logits = functional_call(self._heads_module, heads, (preactivations,))
         worst = [
             worst_case(cross_entropy(logits[head][task.rows], task.targets), self._regularisation)
             for task, head in zip(self._tasks, self._heads, strict=True)
         ]
-        f = worst[0].value + self._weight_decay / 2 * (x.double() ** 2).sum()
+        f = worst[0].value + self._weight_decay / 2 * torch.linalg.vector_norm(x, dtype=torch.float64) ** 2
         values = [w.value for w in worst[1:]]
         g = torch.stack(values) - self._thresholds if values else f.new_zeros(0)
         maximisers = Maximisers(worst[0].weights, tuple(w.weights for w in worst[1:]))
@@ -71,27 +87,44 @@ class RobustMultiTask:
 
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """Danskin: the gradient of each worst case is the gradient of the loss under its worst weights."""
+        if self._last is None or self._last.x is not evaluation.x:
+            self.evaluate(evaluation.x, evaluation.maximisers)
+        assert self._last is not None  # evaluate has just set it
         weights = (evaluation.maximisers.y, *evaluation.maximisers.w)
         rows = []
         for task, head, task_weights in zip(self._tasks, self._heads, weights, strict=True):
             assert task_weights is not None  # every task of this problem has a maximiser
-            rows.append(self._weighted_gradient(evaluation.x, task, head, task_weights))
+            rows.append(self._weighted_gradient(self._last, task, head, task_weights))
         f = rows[0] + self._weight_decay * evaluation.x
         return Gradients(f, torch.stack(rows[1:]) if rows[1:] else f.new_zeros(0, len(f)))
 
-    def _weighted_gradient(self, x: Tensor, task: Task, head: int, weights: Tensor) -> Tensor:
+    def _weighted_gradient(self, forward: _Forward, task: Task, head: int, weights: Tensor) -> Tensor:
+        """The gradient of sum_i weights_i loss_i: by autograd down to the first layer, by one product through it."""
         support = weights.nonzero(as_tuple=True)[0]
-        x = x.detach().requires_grad_(True)
+        samples = task.rows[support]
+        _, heads = self._parameters(forward.x)
+        leaves = {name: tensor.detach().requires_grad_(True) for name, tensor in heads.items()}
+        preactivations = forward.preactivations[samples].requires_grad_(True)
         with torch.enable_grad():
-            logits = self._forward(x, self._data.features[task.rows[support]])[head]
+            logits = functional_call(self._heads_module, leaves, (preactivations,))[head]
             losses = cross_entropy(logits, task.targets[support])
-            (gradient,) = torch.autograd.grad((losses * weights[support].to(losses.dtype)).sum(), x)
-        return gradient
+            upstream, *of_heads = torch.autograd.grad(
+                (losses * weights[support].to(losses.dtype)).sum(),
+                [preactivations, *leaves.values()],
+                materialize_grads=True,  # the other tasks' heads have no part in this loss
+            )
+        of_weight = torch.zeros(self._shapes["trunk.weight"], dtype=upstream.dtype, device=upstream.device)
+        for begin in range(0, len(samples), ROWS_AT_A_TIME):
+            part = slice(begin, begin + ROWS_AT_A_TIME)
+            of_weight.addmm_(upstream[part].T, self._data.features[samples[part]])
+        return torch.cat([of_weight.flatten(), upstream.sum(dim=0), *(gradient.flatten() for gradient in of_heads)])
 
-    def _forward(self, x: Tensor, features: Tensor) -> tuple[Tensor, ...]:
-        parameters, begin = {}, 0
+    def _parameters(self, x: Tensor) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The flat vector as the named parameters of the first layer and of the heads, as views."""
+        parts: dict[str, dict[str, Tensor]] = {"trunk": {}, "heads": {}}
+        begin = 0
         for name, shape in self._shapes.items():
-            parameters[name] = x[begin : begin + shape.numel()].view(shape)
+            owner, _, key = name.partition(".")
+            parts[owner][key] = x[begin : begin + shape.numel()].view(shape)
             begin += shape.numel()
-        logits: tuple[Tensor, ...] = functional_call(self._network, parameters, (features,))
-        return logits
+        return parts["trunk"], parts["heads"]

@@ -21,7 +21,7 @@ class Progress:
         """Prepare a bar of at most ``steps`` steps; nothing shows before the ``with`` block begins."""
         self._bar = RichProgress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=15),  # the whole line fits into 80 columns
             MofNCompleteColumn(),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
@@ -46,6 +46,6 @@ class Progress:
         """Show one step."""
         if self._bar.disable or record.step % STEPS_BETWEEN_UPDATES:
             return
-        violation = f"  g {float(record.g.max()):+.4f}" if len(record.g) else ""
-        state = f"f {float(record.f):.4f}{violation}  worst residual {float(record.kkt.worst):.1e}"
+        violation = f"  g {float(record.g.max()):+.3f}" if len(record.g) else ""
+        state = f"f {float(record.f):.3f}{violation}  kkt {float(record.kkt.worst):.1e}"
         self._bar.update(self._task, completed=record.step, state=state)

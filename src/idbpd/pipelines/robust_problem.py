@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from idbpd.mtl import MultiTaskData, RobustMultiTask, seeded_network
+from idbpd.mtl import MultiTaskData, RobustMultiTask, SharedNetwork, seeded_network
 from idbpd.pipelines.devices import resolve_device
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
 
@@ -20,7 +20,7 @@ class BuiltProblem(NamedTuple):
     """A problem, the network it is about, the weights that the network began with, and the data where they are used."""
 
     oracle: RobustMultiTask
-    network: nn.Module
+    network: SharedNetwork
     initial_weights: dict[str, Tensor]
     data: MultiTaskData
 

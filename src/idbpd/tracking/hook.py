@@ -80,7 +80,9 @@ class TrackingHook:
             self._end("FINISHED")
             beside_python = os.path.relpath(Path(sys.executable).with_name("mlflow"))
             command = "mlflow" if shutil.which("mlflow") else beside_python
-            Console().print(f"all runs: {command} ui --backend-store-uri {self._uri}", soft_wrap=True, highlight=False)
+            Console().print(
+                f"all runs: {command} ui --backend-store-uri {shlex.quote(self._uri)}", soft_wrap=True, highlight=False
+            )
 
     @hook_impl
     def on_pipeline_error(self) -> None:

@@ -58,7 +58,7 @@ def train_unconstrained(
 ) -> dict[str, Tensor]:
     """The weights that the priority task alone would choose: what the constraint costs, and what it prevents."""
     unconstrained = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
-    solution = _solve("training without the constraint", unconstrained, calibrated_weights, training)
+    solution = _solve("unconstrained", unconstrained, calibrated_weights, training)
     logger.info("without the constraint: %s after %d steps", solution.status.name, solution.steps)
     return solution.x
 

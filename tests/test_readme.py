@@ -1,0 +1,44 @@
+"""The README is read by people who type what it says."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from kedro.framework.cli.project import run as kedro_run
+
+from tests.conftest import PROJECT
+
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_python_example_runs_and_converges(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = _blocks("python")
+    exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert printed.startswith("CONVERGED tensor([0.8944, 0.4472]")
+
+
+def test_every_command_is_one_that_exists() -> None:
+    commands = [line for block in _blocks("") for line in block.splitlines() if line.startswith("kedro run")]
+    assert commands
+    options = {option for parameter in kedro_run.params for option in parameter.opts} | {"--help"}
+    for command in commands:
+        assert {word for word in command.split() if word.startswith("--")} <= options
+
+
+def test_the_block_for_another_data_set_is_a_catalog_entry() -> None:
+    (block,) = _blocks("yaml")
+    (entry,) = yaml.safe_load(block).values()
+    assert set(entry) == {"type", "filepath"}
+
+
+def test_the_map_shows_folders_that_exist() -> None:
+    rows = re.findall(r"^\| (`.*?`) \|", README, flags=re.MULTILINE)
+    folders = [Path(name) for row in rows for name in re.findall(r"`(.*?)`", row)]
+    assert len(folders) > 8
+    assert all((PROJECT / folder).is_dir() for folder in folders)
