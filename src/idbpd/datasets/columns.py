@@ -98,7 +98,7 @@ def _numbers(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.f
         return values
     if pa.types.is_null(kind):
         raise DataError(f"{origin.name}: feature {name!r} has no value at all; leave it out with ignore: [{name}]")
-    row = _first(pc.is_valid(column))
+    row = _first_text_that_is_no_number(column)
     raise DataError(
         f"{origin.of(row)}: feature {name!r} is {column[row].as_py()!r}, which is not a number; list the column under "
         "'categorical' (a feature per value) or 'ignore'"
@@ -113,8 +113,8 @@ def _label(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.int
     if pa.types.is_boolean(kind):
         column = pc.cast(column, pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        value = column[0].as_py() if column.length() else ""
-        raise DataError(f"{origin.of(0)}: label {shown!r} is {value!r}; a label is 0 or 1")
+        row = next((at for at, value in enumerate(column.to_pylist()) if str(value) not in ("0", "1")), 0)
+        raise DataError(f"{origin.of(row)}: label {shown!r} is {column[row].as_py()!r}; a label is 0 or 1")
     values = pc.cast(column, pa.float64(), safe=False).to_numpy()
     wrong = np.flatnonzero(~np.isin(values, (0, 1)))
     if len(wrong):
@@ -138,6 +138,15 @@ def _groups(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.in
         raise DataError(f"{origin.of(_first(pc.is_null(column)))}: the group {name!r} is missing")
     codes: NDArray[np.int64] = column.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
     return codes
+
+
+def _first_text_that_is_no_number(column: pa.ChunkedArray) -> int:
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            float(value if value is not None else 0)
+        except (TypeError, ValueError):
+            return row
+    return _first(pc.is_valid(column))
 
 
 def _first(condition: pa.ChunkedArray) -> int:

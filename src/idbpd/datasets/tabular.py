@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
 
@@ -97,7 +98,8 @@ class TabularDataset(FileDataset[MultiLabelTable]):
 def read_parquet(content: bytes, name: str) -> pa.Table:
     """The columns of a Parquet file."""
     try:
-        return pyarrow.parquet.read_table(io.BytesIO(content))
+        # Not read_table: it cannot read a file with a column twice, and blames the file's format.
+        return pyarrow.parquet.ParquetFile(io.BytesIO(content)).read()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{name}: not a Parquet file, or a damaged one: {_first_line(error)}") from error
 
@@ -124,9 +126,10 @@ def read_csv(content: bytes, name: str, *, delimiter: str = ",", encoding: str =
         raise DataError(f"{name}: not a table of values: {_first_line(error)}") from error
     if invalid:
         row = invalid[0]
+        place = _place_of_width(content, row.actual_columns, delimiter) or f"row {row.number}"
         raise DataError(
-            f"{name}, row {row.number}: it has {row.actual_columns} values, but the header names "
-            f"{row.expected_columns} columns: {row.text[:40]!r}"
+            f"{name}, {place}: the row has {row.actual_columns} values, but the header names "
+            f"{row.expected_columns} columns"
         )
     return table, Origin(name, _lines(content, table.num_rows, delimiter))
 
@@ -156,17 +159,26 @@ def _lines(content: bytes, rows: int, delimiter: str) -> NDArray[np.int64] | Non
     breaks = content.count(b"\n") + (not content.endswith(b"\n"))
     if breaks == rows + 1:
         return np.arange(2, rows + 2, dtype=np.int64)
-    # Empty lines, or values with line breaks in them. A record begins after the line that the one before it ended with.
+    # Empty lines, or values with line breaks in them.
+    begins = [line for line, _ in _records(content, delimiter)]
+    return np.array(begins[1:], dtype=np.int64) if len(begins) == rows + 1 else None
+
+
+def _place_of_width(content: bytes, width: int, delimiter: str) -> str | None:
+    """The first line whose row has so many values."""
+    return next((f"line {line}" for line, count in _records(content, delimiter) if count == width), None)
+
+
+def _records(content: bytes, delimiter: str) -> Iterator[tuple[int, int]]:
+    """The line that each row begins with, and the number of its values, until something cannot be read."""
     reader = csv.reader(io.StringIO(content.decode(), newline=""), delimiter=delimiter)
-    begins, line = list[int](), 1
-    try:
+    line = 1
+    with suppress(csv.Error):
         for record in reader:
             if record:
-                begins.append(line)
+                yield line, len(record)
+            # A row begins after the line that the one before it ended with.
             line = reader.line_num + 1
-    except csv.Error:
-        return None
-    return np.array(begins[1:], dtype=np.int64) if len(begins) == rows + 1 else None
 
 
 def _task_labels(tasks: Mapping[str, list[str]], filepath: str) -> list[str]:
