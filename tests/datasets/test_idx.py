@@ -45,6 +45,7 @@ def test_the_content_tells_whether_it_is_compressed() -> None:
         (IMAGES[:10], "images: the header says 3 dimensions and needs 16 bytes, but the file has 10"),
         (IMAGES[:-1], "images: the header says 2 x 2 x 3 values, which makes 28 bytes, but the file has 27"),
         (IMAGES + b"\0", "images: the header says 2 x 2 x 3 values, which makes 28 bytes, but the file has 29"),
+        (b"\0\0\x08\x02" + bytes(4) + b"\xff" * 4, "images: the header says 0 x 4294967295: the file has no values"),
         (b"\0\0\x0e\x03" + b"\xff" * 12, "4294967295 x 4294967295 x 4294967295 values"),
         (gzip.compress(IMAGES)[:-9], "images: the gzip stream is cut off after "),
         (gzip.compress(IMAGES)[:-8] + bytes(8), "images: the gzip stream is damaged (CRC check failed"),
@@ -58,7 +59,7 @@ def test_a_damaged_file_is_named(content: bytes, message: str) -> None:
 
 
 def test_what_the_format_cannot_hold_is_refused() -> None:
-    with pytest.raises(DataError, match="cannot hold 1 dimensions of complex128"):
+    with pytest.raises(DataError, match=r"cannot hold an array of complex128 with shape \(3,\)"):
         render_idx(np.zeros(3, dtype=complex))
-    with pytest.raises(DataError, match="cannot hold 0 dimensions"):
+    with pytest.raises(DataError, match=r"cannot hold an array of uint8 with shape \(\)"):
         render_idx(np.zeros((), dtype=np.uint8))

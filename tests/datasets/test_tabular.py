@@ -36,8 +36,9 @@ def _load(tmp_path: Path, text: str | bytes, **options: Any) -> MultiLabelTable:
     try:
         return TabularDataset(filepath=str(path), **options).load()
     except DatasetError as error:
-        assert isinstance(error.__cause__, InputError), error
-        raise error.__cause__ from None
+        if isinstance(error.__cause__, InputError):
+            raise error.__cause__ from None
+        raise
 
 
 def test_columns_get_their_roles(tmp_path: Path) -> None:
@@ -84,7 +85,10 @@ def test_another_encoding_can_be_named(tmp_path: Path) -> None:
         ("\n \n", "patients.csv: the file is empty"),
         ("x,label:a,label:b\n", "patients.csv: the table has columns but no rows"),
         ("x,x,label:a\n1,2,0\n", "patients.csv: columns 1 and 2 are both named 'x'"),
-        ("x,label:a,label:b\n1,0,1\n2,0\n", "patients.csv, line 3: the row has 2 values, but the header names 3 columns"),
+        (
+            "x,label:a,label:b\n1,0,1\n2,0\n",
+            "patients.csv, line 3: the row has 2 values, but the header names 3 columns",
+        ),
         ("x,label:a,label:b\n1,0,1,1\n", "patients.csv, line 2: the row has 4 values, but the header names 3 columns"),
         ("x,label:a,label:b\n1,0,1\n2,yes,0\n", "patients.csv, line 3: label 'a' is 'yes'; a label is 0 or 1"),
         ("x,label:a,label:b\n1,0,1\n2,,0\n", "patients.csv, line 3: label 'a' is missing; a label is 0 or 1"),

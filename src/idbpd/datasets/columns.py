@@ -38,7 +38,7 @@ def frame_to_table(frame: pd.DataFrame) -> MultiLabelTable:
         labels=[name for name in names if name.startswith(LABEL_PREFIX)],
         group=GROUP_COLUMN if GROUP_COLUMN in names else None,
     )
-    require_different(names, Origin())
+    require_names(names, Origin())
     columns = pa.Table.from_pandas(frame.set_axis(names, axis=1), preserve_index=False)
     return columns_to_table(columns, roles, Origin())
 
@@ -46,7 +46,7 @@ def frame_to_table(frame: pd.DataFrame) -> MultiLabelTable:
 def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLabelTable:
     """Turn columns into numbers; an error names the place of the first value that is none."""
     names = columns.column_names
-    require_different(names, origin)
+    require_names(names, origin)
     special = [*roles.labels, *roles.ignore, *([roles.group] if roles.group is not None else [])]
     for name in [*special, *roles.categorical]:
         if name not in names:
@@ -64,6 +64,7 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLa
             feature_names.append(name)
     labels = [_label(columns[name], name, origin) for name in roles.labels]
     label_names = [name.removeprefix(LABEL_PREFIX) for name in roles.labels]
+    require_names([*feature_names, *label_names], origin)  # a column x and a column label:x, say
     tasks = roles.tasks
     return MultiLabelTable(
         features=_stacked(features, columns.num_rows, np.float32),
@@ -76,24 +77,24 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLa
     )
 
 
-def require_different(names: Sequence[str], origin: Origin) -> None:
-    """Raise an error when two columns have the same name: nobody could say which of them is meant."""
-    for at, name in enumerate(names):
-        if name in names[:at]:
-            raise DataError(f"{origin.name}: columns {names.index(name) + 1} and {at + 1} are both named {name!r}")
+def require_names(names: Sequence[str], origin: Origin) -> None:
+    """Raise an error when a column has no name, or that of another: nobody could say which of them is meant."""
+    first: dict[str, int] = {}
+    for at, name in enumerate(names, start=1):
+        if not name.strip():
+            raise DataError(f"{origin.name}: column {at} has no name")
+        if "\n" in name or "\r" in name:
+            raise DataError(f"{origin.name}: the name of column {at} goes over several lines; is a quote out of place?")
+        if name in first:
+            raise DataError(f"{origin.name}: columns {first[name]} and {at} are both named {name!r}")
+        first[name] = at
 
 
 def _numbers(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.float32]:
     kind = column.type
-    if (
-        pa.types.is_boolean(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-    ):
-        with np.errstate(
-            over="ignore"
-        ):  # what is too large becomes infinite, and the check for finite features says so
+    if pa.types.is_boolean(kind) or _is_number(kind):
+        # What is too large for four bytes becomes infinite here, and the check for finite features says so.
+        with np.errstate(over="ignore"):
             values: NDArray[np.float32] = pc.cast(column, pa.float64(), safe=False).to_numpy().astype(np.float32)
         return values
     if pa.types.is_null(kind):
@@ -112,7 +113,7 @@ def _label(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.int
     kind = column.type
     if pa.types.is_boolean(kind):
         column = pc.cast(column, pa.int8())
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+    elif not _is_number(kind):
         row = next((at for at, value in enumerate(column.to_pylist()) if str(value) not in ("0", "1")), 0)
         raise DataError(f"{origin.of(row)}: label {shown!r} is {column[row].as_py()!r}; a label is 0 or 1")
     values = pc.cast(column, pa.float64(), safe=False).to_numpy()
@@ -120,6 +121,10 @@ def _label(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.int
     if len(wrong):
         raise DataError(f"{origin.of(wrong[0])}: label {shown!r} is {values[wrong[0]]:g}; a label is 0 or 1")
     return np.asarray(values, dtype=np.int8)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _indicators(column: pa.ChunkedArray, name: str, origin: Origin) -> list[tuple[str, NDArray[np.float32]]]:

@@ -65,6 +65,8 @@ def parse_idx(content: bytes, name: str) -> NDArray[Any]:
             f"but the file has {len(content)}"
         )
     shape = tuple(int.from_bytes(content[at : at + 4]) for at in range(4, begin, 4))
+    if 0 in shape:
+        raise DataError(f"{name}: the header says {' x '.join(str(size) for size in shape)}: the file has no values")
     # Counted in Python's integers: the product of four-byte sizes overflows any other.
     expected = begin + math.prod(shape) * kind.itemsize
     if len(content) != expected:
@@ -79,10 +81,10 @@ def render_idx(array: NDArray[Any]) -> bytes:
     """The content of an IDX file with this array."""
     codes = {np.dtype(kind): code for code, kind in TYPES.items()}
     kind = array.dtype.newbyteorder(">")
-    if kind not in codes or not 0 < array.ndim < 256:
+    if kind not in codes or not array.ndim or not array.size:
         raise DataError(
-            f"an IDX file cannot hold {array.ndim} dimensions of {array.dtype}; "
-            f"it holds 1 to 255 of {', '.join(choice.name for choice in codes)}"
+            f"an IDX file cannot hold an array of {array.dtype} with shape {array.shape}; "
+            f"it holds at least one dimension and one value of {', '.join(choice.name for choice in codes)}"
         )
     sizes = b"".join(size.to_bytes(4) for size in array.shape)
     return bytes([0, 0, codes[kind], array.ndim]) + sizes + array.astype(kind).tobytes()

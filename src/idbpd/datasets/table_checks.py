@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from idbpd.datasets.columns import frame_to_table, require_different
+from idbpd.datasets.columns import frame_to_table, require_names
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import DataError
 
@@ -40,7 +40,7 @@ class TableValidator:
                 f"{table.origin.name} has {found['samples']} samples, {found['features']} features and "
                 f"{found['labels']} labels; it needs at least 1, 1 and 2"
             )
-        require_different([*table.feature_names, *table.label_names], table.origin)
+        require_names([*table.feature_names, *table.label_names], table.origin)
         _require_finite(table)
         _require_varying_labels(table)
         return table

@@ -57,15 +57,15 @@ def _sparse(data: bytes, document: Document) -> tuple[csr_array, NDArray[np.int6
     counts = _pair_counts(data)
     # A pair a line: what was a row is a run of lines now, and the counts say how long each is.
     pairs = data.replace(b"}", b"").replace(b"{", b"").replace(b",", b"\n")
-    table = _parse(pairs, {"0": pa.int64(), "1": _CATEGORY}, " ")
+    table = _parse(pairs, {"0": pa.uint32(), "1": _CATEGORY}, " ")
     if counts is None or table is None or table.num_rows != counts.sum():
         return None
-    columns = table.column(0).to_numpy()
+    columns = table.column(0).to_numpy().astype(np.int64)
     texts = table.column(1).unify_dictionaries().combine_chunks()
     offsets = np.concatenate([[0], np.cumsum(counts)])
     rises = np.diff(columns) > 0
     rises[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(columns))] - 1] = True
-    if not rises.all() or columns.min(initial=0) < 0 or columns.max(initial=0) >= len(attributes):
+    if not rises.all() or columns.max(initial=0) >= len(attributes):
         return None
     values = _pair_values(columns, texts, attributes)
     if values is None or not np.isfinite(values).all():
