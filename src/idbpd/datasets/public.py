@@ -101,23 +101,24 @@ def download(files: Iterable[PublicFile]) -> None:
         by_address.setdefault(file.address, []).append(file)
     for address, wanted in by_address.items():
         with tempfile.TemporaryDirectory() as folder:
-            fetched = _fetch(address, Path(folder), wanted[0])
+            fetched = _fetch(address, Path(folder), wanted)
             for file in wanted:
                 _place(fetched, file)
 
 
-def _fetch(address: str, folder: Path, wanted: PublicFile) -> Path:
+def _fetch(address: str, folder: Path, wanted: list[PublicFile]) -> Path:
     pooch.get_logger().setLevel("WARNING")  # it proposes a checksum for every file that it did not check itself
-    logger.info("%s is not there; downloading %s", wanted.path, address)
+    first = wanted[0].path
+    logger.info("%s is not there; downloading %s", first, address)
     with DownloadBar(address.rpartition("/")[2]) as bar:
         downloader = pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)
         try:
             return Path(pooch.retrieve(address, known_hash=None, fname="fetched", path=folder, downloader=downloader))
         except (requests.RequestException, OSError, ValueError) as error:
             raise DataError(
-                f"{wanted.path} is not there and could not be downloaded from {address} ({_reason(error)}). Download "
-                f"it yourself and {_instruction(wanted)}, or set the variable {DATA_ROOT_VARIABLE} to a folder that "
-                f"has {wanted.path.parent.name}/{wanted.path.name}"
+                f"{first} is not there and could not be downloaded from {address} ({_reason(error)}). Download it "
+                f"yourself and {' and '.join(_instruction(file) for file in wanted)}, or set the variable "
+                f"{DATA_ROOT_VARIABLE} to a folder that has {first.parent.name}/{first.name}"
             ) from error
 
 
