@@ -5,6 +5,7 @@ program of the direction, with the barrier g_i itself in place of alpha_k ||grad
 multiplier that stays below a penalty parameter.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
@@ -21,6 +22,9 @@ from idbpd.optim.oracle import Evaluation, Gradients, Oracle
 from idbpd.optim.penalty import Merit, noise, steer
 from idbpd.optim.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.search import search
+
+
+_DAMPING = 0.1
 
 
 class IDBPDState(NamedTuple):
@@ -160,31 +164,35 @@ class IDBPD:
         before = w[0] * old.gradients.f + w[1:] @ old.gradients.g
         y = w[0] * new.gradients.f + w[1:] @ new.gradients.g - before
         Bs = -t * before  # s = -t H before
-        products = torch.stack([s, y, before]).to(torch.float64)
-        numbers = (products @ products.T).tolist()
-        ss, sy, yy, bb = numbers[0][0], numbers[0][1], numbers[1][1], numbers[2][2]
-        sBs = -t * numbers[0][2]
+        sizes = w.abs() * torch.linalg.vector_norm(torch.cat([old.gradients.f.unsqueeze(0), old.gradients.g]), dim=1)
+        vectors = torch.stack([s, y, before]).to(torch.float64)
+        products = vectors @ vectors.T
+        ss, sy, yy, sb, bb, size = torch.cat(
+            [products[[0, 0, 1, 0, 2], [0, 1, 1, 2, 2]], sizes.sum().to(torch.float64).reshape(1)]
+        ).tolist()
+        sBs = -t * sb
         metric = old.metric
-        eps = torch.finfo(s.dtype).eps
-        trusted = yy > (50 * eps) ** 2 * bb
-        scale = sy / yy if trusted and sy > 1e-8 * (ss * yy) ** 0.5 else metric.scale
+        blur = 20 * torch.finfo(s.dtype).eps * size  # a change of gradient as small as this is rounding
+        if yy <= blur**2:
+            # Measurably less curvature than the metric says counts as none; a step too short to measure teaches nothing.
+            sy, y = (0.0, torch.zeros_like(y)) if t * t * bb > blur**2 else (math.nan, y)
+        scale = sy / yy if sy > 1e-8 * (ss * yy) ** 0.5 and yy > 0 else metric.scale
         if self.metric == "identity":
             L = (yy / ss) ** 0.5 if ss > 0 else 0.0
             scale = min(2**0.5 * metric.scale * t, 1 / (2 * L)) if L > 0 else 2 * metric.scale * t
             metric = identity(s, scale)
             t = 1.0
-        elif ss > 0 and trusted:
-            if sy < 0.1 * sBs:
-                theta = 0.9 * sBs / (sBs - sy)
+        elif ss > 0 and sBs > 0 and not math.isnan(sy):
+            if sy < _DAMPING * sBs:
+                theta = (1 - _DAMPING) * sBs / (sBs - sy)
                 y = theta * y + (1 - theta) * Bs
-                sy = 0.1 * sBs
-            if sy > 0:
-                metric = metric.updated(s, y, sy, scale, self.memory)
+                sy = _DAMPING * sBs
+            metric = metric.updated(s, y, sy, scale, self.memory)
         worst = float(new.residuals.worst)
         better = worst < old.best_worst
         stalled = 0 if better or reduction > doubt else old.stalled + 1
         verdict = None
-        if stalled >= 20:
+        if stalled >= 10:
             verdict = Verdict(Status.MAX_STEPS.value, "rounding hides any further progress")
         return new._replace(metric=metric, t=t, best_worst=min(worst, old.best_worst), stalled=stalled, verdict=verdict)
 

@@ -68,7 +68,12 @@ def newton_ascent(
         if curvature is None:
             return None
         now = _assess(over, here, curvature, accuracy)
-        if not _is_finite(here) or not math.isfinite(curvature.size) or now.error <= now.tolerance or not patience:
+        if not _is_finite(here) or not math.isfinite(curvature.size) or not patience:
+            break
+        if now.error <= now.tolerance:
+            # The error is quadratic in the distance to a maximiser in the interior or on a curved boundary: a value right to
+            # 1e-16 leaves the maximiser, and with it the outer gradient, right to 1e-8 only. One more step squares that.
+            here = _polish(f, over, here, curvature, now)
             break
         ahead = _search(f, over, here, curvature, now, halvings=0 if stale else _HALVINGS)
         if ahead is None and not stale:
@@ -78,6 +83,7 @@ def newton_ascent(
             patience -= then.error > 0.5 * now.error and float(ahead.value - here.value) <= now.noise
             here = ahead
             if then.error <= then.tolerance:
+                here = _polish(f, over, here, curvature, then)
                 break
         curvature, stale = _curvature(f, here), False
     if curvature is None:
@@ -99,7 +105,13 @@ def _assess(over: ConvexSet, here: Local, curvature: Curvature, accuracy: float)
         # Nothing bounds a function with upward or no curvature on an unbounded set.
         error = error if error == 0.0 or (curvature.is_concave and curvature.size > 0.0) else math.inf
         reach, magnitude = 1.0 + float(y.norm()), float((g.abs() * (y.abs() + d.abs())).sum())
-        noise = 4.0 * torch.finfo(here.point.dtype).eps * (abs(float(here.value)) + magnitude)
+        eps = torch.finfo(here.point.dtype).eps
+        noise = 4.0 * eps * (abs(float(here.value)) + magnitude)
+        # This bound is quadratic in the distance to the maximiser, unlike the linear gap: at 1e-16 the maximiser, and with it
+        # the outer gradient, would only be known to 1e-8. So it is asked for the square.
+        floor = 0.5 * curvature.size * (8.0 * eps * reach) ** 2
+        scale = abs(float(here.value)) + magnitude + curvature.size * reach**2
+        return _Assessment(error, max(accuracy**2 * scale, floor), noise)
     scale = abs(float(here.value)) + magnitude + curvature.size * reach**2
     return _Assessment(error, max(accuracy * scale, noise), noise)
 
@@ -124,6 +136,13 @@ def _search(
             return ahead
         length *= 0.5
     return None
+
+
+def _polish(f: InnerFunction, over: ConvexSet, here: Local, curvature: Curvature, now: _Assessment) -> Local:
+    """The point one full step ahead if it is as good as far as the numbers can tell, else ``here``."""
+    ahead = f.local(over.project(_target(over, here, curvature).reshape(here.point.shape).to(here.point)))
+    as_good = _is_finite(ahead) and float(ahead.value - here.value) >= -now.noise
+    return ahead if as_good and _assess(over, ahead, curvature, 0.0).error <= now.tolerance else here
 
 
 def _target(over: ConvexSet, here: Local, curvature: Curvature) -> Tensor:

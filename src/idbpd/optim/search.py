@@ -12,6 +12,7 @@ from idbpd.optim.penalty import Merit
 
 _SUFFICIENT = 1e-4
 _SHORTEST = 1e-14
+_CREDIT = 4.0
 
 
 class Found(NamedTuple):
@@ -47,8 +48,10 @@ def search(
             return Found(None, None)
         evaluation = oracle.evaluate(trial, here.maximisers)
         f_new, g_new = _values(evaluation)
-        if f_new == -math.inf:
-            return Found(None, None, unbounded=True)
+        # A step into the infeasible is not credited with more than it promised: an objective unbounded below
+        # would outbid any penalty.
+        if violation(g_new) > max(violation(g), proposal.violation):
+            f_new = max(f_new, f + _CREDIT * proposal.slope)
         new = merit.at(f_new, g_new)
         if math.isfinite(new) and bool(g_new.isfinite().all()):
             if start - new >= _SUFFICIENT * proposal.reduction - doubt:
@@ -58,6 +61,8 @@ def search(
                 corrected = model.propose(t, merit.penalty, g_new - change)
                 again = oracle.evaluate(here.x + model.direction(corrected), here.maximisers)
                 f_again, g_again = _values(again)
+                if violation(g_again) > max(violation(g), proposal.violation):
+                    f_again = max(f_again, f + _CREDIT * proposal.slope)
                 if start - merit.at(f_again, g_again) >= _SUFFICIENT * proposal.reduction - doubt:
                     return Found(again, corrected)
             # The minimiser of the parabola through the start, with the model's slope, and the trial.
