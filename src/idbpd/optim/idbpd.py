@@ -192,7 +192,7 @@ class IDBPD:
         better = worst < old.best_worst
         stalled = 0 if better or reduction > doubt else old.stalled + 1
         verdict = None
-        if stalled >= 10:
+        if stalled >= 30:
             verdict = Verdict(Status.MAX_STEPS.value, "rounding hides any further progress")
         return new._replace(metric=metric, t=t, best_worst=min(worst, old.best_worst), stalled=stalled, verdict=verdict)
 
