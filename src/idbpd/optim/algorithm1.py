@@ -85,7 +85,7 @@ class Algorithm1:
     def iterate(self, state: Algorithm1State) -> Iterate:
         """The iterate with the residuals at (x_k, y_k, w_k, lambda_k)."""
         found = residuals(state.evaluation.g, state.gradients, state.multipliers)
-        return Iterate(state.evaluation, state.multipliers, found)
+        return Iterate(state.evaluation, state.gradients, state.multipliers, found)
 
     def verdict(self, state: Algorithm1State) -> Verdict | None:  # noqa: ARG002
         """Algorithm 1 never gives up by itself."""

@@ -63,5 +63,5 @@ def best_multipliers(g: Tensor, gradients: Gradients) -> Tensor:
     if g.numel() == 1:
         # No host needed: the closed form. A vanishing gradient with g = 0 leaves every multiplier equally good; take none.
         curvature = gram.reshape(1)
-        return torch.where(curvature > 0, (-slope / curvature).clamp(min=0), torch.zeros_like(slope))
+        return torch.where((curvature > 0) & (slope < 0), -slope / curvature, 0.0)
     return minimise_on_orthant(gram.cpu(), slope.cpu()).to(g.device)

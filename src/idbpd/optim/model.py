@@ -13,8 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from idbpd.optim.oracle import Gradients
 from idbpd.optim.metric import Metric
+from idbpd.optim.oracle import Gradients
 from idbpd.optim.small_qp import minimise_on_orthant
 
 
@@ -26,6 +26,7 @@ class Proposal(NamedTuple):
     slope: float  # a <grad f, d>
     violation: float  # max_i [g_i + <grad g_i, d>]_+
     reduction: float  # by how much the model says the penalty function falls
+    change: Tensor  # (c,) <grad g_i, d>
 
     @property
     def multipliers(self) -> Tensor:
@@ -52,7 +53,7 @@ class Model(NamedTuple):
         slope = self.objective * float(change[0])
         after = violation(self.g + change[1:])
         reduction = -slope - 0.5 * t * float(weights @ products) + penalty * (violation(self.g) - after)
-        return Proposal(t, weights, slope, after, reduction)
+        return Proposal(t, weights, slope, after, reduction, change[1:])
 
     def direction(self, proposal: Proposal) -> Tensor:
         """The vector d of a proposal."""

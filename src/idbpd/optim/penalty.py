@@ -50,7 +50,7 @@ def steer(model: Model, penalty: float, tolerance: float) -> tuple[float, bool]:
     enough = model.propose(1.0, LARGEST)
     needed = float(enough.multipliers.sum())
     if penalty == 0:
-        return max(min(1.5 * needed, 1e3 * max(natural, 1.0)), 0.1 * natural, 1e-3), False
+        return max(min(1.5 * needed, 1e3 * max(natural, 1.0)), natural, 1e-3), False
     if now <= tolerance and penalty > 1e3 * max(needed, 1e-3 * natural):
         return penalty / 10, False
     proposal = model.propose(1.0, penalty)

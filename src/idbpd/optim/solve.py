@@ -143,27 +143,28 @@ def _better(best: Best, iterate: Iterate, tolerance: float, by_residual: bool) -
 def _finish(
     method: Method[Any], oracle: "_Counted", layout: Layout, run: RunState, ending: _Ending, tolerance: float
 ) -> Solution:
-    """The answer: values, multipliers and residuals computed afresh at the chosen point."""
-    best = run.best
-    if ending.status is Status.CONVERGED and not method.picks_by_residual:
-        iterate = method.iterate(run.method)
-        points = (iterate.evaluation.maximisers.y, *iterate.evaluation.maximisers.w)
-        best = best._replace(x=iterate.evaluation.x, maximisers=points, multipliers=iterate.multipliers)
-    evaluation = oracle.evaluate(best.x, Maximisers(best.maximisers[0], best.maximisers[1:]))
-    gradients = oracle.differentiate(evaluation)
-    multipliers = best.multipliers
-    if not method.picks_by_residual:
-        multipliers = best_multipliers(evaluation.g, gradients)
-    kkt = residuals(evaluation.g, gradients, multipliers).measured()
+    """The answer, with its certificate computed at the very point that is returned."""
     status, reason = ending
+    if status is Status.CONVERGED and not method.picks_by_residual:
+        evaluation, gradients, multipliers, found = method.iterate(run.method)
+    else:
+        best = run.best
+        evaluation = oracle.evaluate(best.x, Maximisers(best.maximisers[0], best.maximisers[1:]))
+        gradients = oracle.differentiate(evaluation)
+        multipliers = best.multipliers if method.picks_by_residual else best_multipliers(evaluation.g, gradients)
+        found = residuals(evaluation.g, gradients, multipliers)
+    kkt = found.measured()
+    error = evaluation.error.nan_to_num(torch.inf).amax().item()
     if status is Status.CONVERGED and not kkt.worst <= tolerance:
         status, reason = Status.MAX_STEPS, "the residuals recomputed with better maximisers are beyond the tolerance"
+    if status is Status.CONVERGED and not error <= max(tolerance, torch.finfo(evaluation.x.dtype).eps ** 0.5):
+        status, reason = Status.MAX_STEPS, f"the inner maxima are only known to within {error:.1e}"
     return Solution(
-        x=layout.restore(best.x),
+        x=layout.restore(evaluation.x),
         y=evaluation.maximisers.y,
         w=evaluation.maximisers.w,
-        f=evaluation.f.item(),
-        g=evaluation.g,
+        f=evaluation.f.nan_to_num(torch.inf).item(),
+        g=evaluation.g.nan_to_num(torch.inf),
         multipliers=multipliers,
         kkt=kkt,
         status=status,
@@ -172,7 +173,7 @@ def _finish(
         history=collect(run.history),
         evaluations=oracle.evaluations,
         gradients=oracle.gradients,
-        inner_error=evaluation.error.amax().item(),
+        inner_error=error,
         state=run,
     )
 
