@@ -1,4 +1,4 @@
-"""Newton's method for a smooth function of few variables; each step maximises the quadratic model over the set exactly."""
+"""Newton's method for a smooth function of few variables: the quadratic model maximised over the set at each step."""
 
 import math
 from typing import NamedTuple

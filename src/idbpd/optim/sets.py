@@ -80,9 +80,7 @@ class Box(ConvexSet):
         """Check the bounds once, here, so that no method has to."""
         lower, upper = _bound("low", low), _bound("high", high)
         if isinstance(low, Tensor) and isinstance(high, Tensor) and low.shape != high.shape:
-            raise ValueError(
-                f"Box: low and high must have one shape, but have {tuple(low.shape)} and {tuple(high.shape)}"
-            )
+            raise ValueError(f"Box: low and high must have one shape, not {tuple(low.shape)} and {tuple(high.shape)}")
         if isinstance(low, Tensor) and isinstance(high, Tensor) and low.device != high.device:
             raise ValueError(f"Box: low and high must be on one device, but are on {low.device} and {high.device}")
         if not isinstance(low, Tensor):

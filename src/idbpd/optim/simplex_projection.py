@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor
 
-_LONG = 2048  # below, the fixed cost of Newton's method is more than a sort
+_LONG = 4096  # below, the fixed cost of Newton's method is more than a sort
 
 
 def project_onto_simplex(v: Tensor) -> Tensor:
