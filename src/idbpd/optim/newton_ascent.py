@@ -1,4 +1,7 @@
-"""Newton's method for a smooth function of few variables: the quadratic model maximised over the set at each step."""
+"""Newton's method for a smooth function of few variables: the quadratic model maximised over the set at each step.
+
+Points and gradients are handled as lists of floats: one operation on so small a tensor costs as much as many on floats.
+"""
 
 import math
 from typing import NamedTuple
@@ -7,9 +10,8 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.inner_function import InnerFunction, Local
-from idbpd.optim.optimality_gap import linear_gap, rounding
-from idbpd.optim.quadratic_program import maximise_quadratic
-from idbpd.optim.sets import ConvexSet
+from idbpd.optim.quadratic_program import maximise_quadratic, maximise_separable
+from idbpd.optim.sets import Box, ConvexSet
 
 _HALVINGS = 40
 _PATIENCE = 3  # steps that gain nothing before rounding is blamed
@@ -20,36 +22,61 @@ class Curvature(NamedTuple):
 
     hessian: Tensor  # (n, n), float64, on the host
     model: Tensor
-    size: float  # the largest eigenvalue in absolute value; 0 for a linear function
+    diagonal: list[float] | None  # of the model, where there is nothing else in it
+    size: float  # the largest eigenvalue in absolute value; 0 for a linear function, NaN where there is no Hessian
     is_concave: bool
 
     @classmethod
     def of(cls, hessian: Tensor) -> "Curvature":
         """Turn directions of upward curvature around, as an ascent must leave them, and lift flat ones a little."""
-        values, vectors = torch.linalg.eigh(-hessian)
-        size = float(values.abs().max())
-        if not math.isfinite(size) or size == 0.0:
-            return cls(hessian, -hessian, size, is_concave=True)
+        if not bool(hessian.isfinite().all()):
+            return cls(hessian, -hessian, None, math.nan, is_concave=False)
+        diagonal = -hessian.diagonal()
+        is_diagonal = torch.equal(torch.diag(-diagonal), hessian)
+        values, vectors = (diagonal, None) if is_diagonal else torch.linalg.eigh(-hessian)
+        smallest, size = float(values.min()), float(values.abs().max())
         floor = 1e-10 * size
-        if float(values[0]) >= floor:
-            return cls(hessian, -hessian, size, is_concave=True)
-        model = vectors @ torch.diag(values.abs().clamp(min=floor)) @ vectors.T
-        return cls(hessian, 0.5 * (model + model.T), size, is_concave=float(values[0]) >= -floor)
+        lifted = values.abs().clamp(min=floor)
+        if vectors is None:
+            model = torch.diag(lifted)
+        else:
+            model = -hessian if smallest >= floor else vectors @ torch.diag(lifted) @ vectors.T
+        return cls(hessian, model, lifted.tolist() if is_diagonal else None, size, is_concave=smallest >= -floor)
 
 
-class Ascended(NamedTuple):
-    """Where an ascent ended: value and gradient, the bound on what is left to gain, and the curvature last used."""
+class Visited(NamedTuple):
+    """A point that was evaluated, in numbers."""
 
     here: Local
-    error: float
-    tolerance: float
-    curvature: Curvature
+    point: list[float]
+    value: float
+    gradient: list[float]
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether an ascent can go on from here."""
+        return math.isfinite(self.value) and all(map(math.isfinite, self.gradient))
 
 
-class _Assessment(NamedTuple):
+class Quality(NamedTuple):
+    """How good a point is: what is left to gain, what of it is negligible, and what of it is rounding."""
+
     error: float
     tolerance: float
     noise: float
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing worth another step is left."""
+        return self.error <= self.tolerance
+
+
+class Ascended(NamedTuple):
+    """Where an ascent ended, and the curvature last used."""
+
+    at: Visited
+    quality: Quality
+    curvature: Curvature
 
 
 def newton_ascent(
@@ -60,88 +87,96 @@ def newton_ascent(
 
     On a quadratic function of known curvature this takes two gradients. None when there is no second derivative.
     """
-    here = f.local(start)
-    curvature = known or _curvature(f, here)
-    stale = known is not None
+    at = _visit(f, start)
+    curvature = known or _curvature(f, at)
+    is_fresh = known is None
     patience = _PATIENCE
-    for _ in range(max_steps):
-        if curvature is None:
-            return None
-        now = _assess(over, here, curvature, accuracy)
-        if not _is_finite(here) or not math.isfinite(curvature.size) or now.error <= now.tolerance or not patience:
-            break
-        ahead = _search(f, over, here, curvature, now, halvings=0 if stale else _HALVINGS)
-        if ahead is None and not stale:
-            break
+    steps = 0
+    while curvature is not None:
+        quality = _assess(over, at, curvature, accuracy)
+        is_stuck = steps == max_steps or not patience or not at.is_finite or math.isnan(curvature.size)
+        if quality.is_good or is_stuck:
+            return Ascended(at, quality, curvature)
+        ahead = _search(f, over, at, curvature, noise=quality.noise, halvings=_HALVINGS if is_fresh else 0)
+        if ahead is None and is_fresh:
+            return Ascended(at, quality, curvature)
         if ahead is not None:
-            then = _assess(over, ahead, curvature, accuracy)
-            patience -= then.error > 0.5 * now.error and float(ahead.value - here.value) <= now.noise
-            here = ahead
-            if then.error <= then.tolerance:
-                break
-        curvature, stale = _curvature(f, here), False
-    if curvature is None:
-        return None
-    now = _assess(over, here, curvature, accuracy)
-    return Ascended(here, now.error, now.tolerance, curvature)
+            steps += 1
+            before, quality = quality, _assess(over, ahead, curvature, accuracy)
+            patience -= quality.error > 0.5 * before.error and ahead.value - at.value <= before.noise
+            at = ahead
+            if quality.is_good:
+                return Ascended(at, quality, curvature)
+        curvature, is_fresh = _curvature(f, at), True
+    return None
 
 
-def _assess(over: ConvexSet, here: Local, curvature: Curvature, accuracy: float) -> _Assessment:
-    """The error at a point, and what is small compared with the sizes that the function takes on the set."""
-    if over.is_bounded:
-        gap = linear_gap(over, here)
-        error, reach = float(gap.bound), float((over.support(here.gradient) - here.point).double().norm())
-        noise, magnitude = float(rounding(here, gap)), float(gap.magnitude)
-    else:
-        g, y = _flat(here.gradient), _flat(here.point)
-        d = _target(over, here, curvature) - y
-        error = max(0.0, float(g @ d - 0.5 * d @ curvature.model @ d))
-        # Nothing bounds a function with upward or no curvature on an unbounded set.
-        error = error if error == 0.0 or (curvature.is_concave and curvature.size > 0.0) else math.inf
-        reach, magnitude = 1.0 + float(y.norm()), float((g.abs() * (y.abs() + d.abs())).sum())
-        noise = 4.0 * torch.finfo(here.point.dtype).eps * (abs(float(here.value)) + magnitude)
-    scale = abs(float(here.value)) + magnitude + curvature.size * reach**2
-    return _Assessment(error, max(accuracy * scale, noise), noise)
+def _visit(f: InnerFunction, point: Tensor) -> Visited:
+    here = f.local(point)
+    return Visited(here, point.flatten().tolist(), float(here.value), here.gradient.flatten().tolist())
+
+
+def _curvature(f: InnerFunction, at: Visited) -> Curvature | None:
+    hessian = f.hessian(at.here.point)
+    return None if hessian is None else Curvature.of(hessian)
+
+
+def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float) -> Quality:
+    """The Frank-Wolfe gap, or the rise of the model on an unbounded set, against the sizes that the function takes."""
+    y, g = at.point, at.gradient
+    s = over.support(at.here.gradient).flatten().tolist() if over.is_bounded else _target(over, at, curvature)
+    d = [si - yi for si, yi in zip(s, y, strict=True)]
+    error = max(0.0, _dot(g, d))
+    # Over an unbounded set the model's rise at its maximum is half the slope, and nothing if there is no maximum.
+    if not over.is_bounded and error > 0.0:
+        error = error - 0.5 * bend(curvature.model, d) if curvature.is_concave and curvature.size > 0.0 else math.inf
+    magnitude = sum(abs(gi) * (abs(yi) + abs(di)) for gi, yi, di in zip(g, y, d, strict=True))
+    noise = 4.0 * torch.finfo(at.here.point.dtype).eps * (abs(at.value) + magnitude)
+    reach = _dot(d, d) if over.is_bounded else 1.0 + _dot(y, y)
+    scale = abs(at.value) + magnitude + curvature.size * reach
+    return Quality(error, max(accuracy * scale, noise), noise)
 
 
 def _search(
-    f: InnerFunction, over: ConvexSet, here: Local, curvature: Curvature, now: _Assessment, *, halvings: int
-) -> Local | None:
-    """Backtrack along the step to the model's maximum until the value is better; the error, where values are noise."""
-    y = _flat(here.point)
-    d = _target(over, here, curvature) - y
-    slope = float(_flat(here.gradient) @ d)
+    f: InnerFunction, over: ConvexSet, at: Visited, curvature: Curvature, *, noise: float, halvings: int
+) -> Visited | None:
+    """Backtrack along the step to the model's maximum until the value is better; the slope, where values are noise."""
+    d = [zi - yi for zi, yi in zip(_target(over, at, curvature), at.point, strict=True)]
+    slope = _dot(at.gradient, d)
     length = 1.0
     for _ in range(1 + halvings):
-        ahead = f.local(over.project((y + length * d).reshape(here.point.shape).to(here.point)))
-        if _is_finite(ahead):
-            gain = float(ahead.value - here.value)
-            if gain >= 1e-4 * length * slope:
-                return ahead
-            if gain >= -now.noise and _assess(over, ahead, curvature, 0.0).error <= 0.25 * now.error:
-                return ahead
-        elif bool(torch.isposinf(ahead.value)):
+        flat = [yi + length * di for yi, di in zip(at.point, d, strict=True)]
+        ahead = _visit(f, over.project(at.here.point.new_tensor(flat).reshape(at.here.point.shape)))
+        if ahead.value == math.inf:
             return ahead
+        if ahead.is_finite:
+            gain = ahead.value - at.value
+            if gain >= 1e-4 * length * slope or (gain >= -noise and abs(_dot(ahead.gradient, d)) <= 0.25 * slope):
+                return ahead
         length *= 0.5
     return None
 
 
-def _target(over: ConvexSet, here: Local, curvature: Curvature) -> Tensor:
-    """The maximiser of the model, flat; for a linear function that of its direction."""
-    g, y = _flat(here.gradient), _flat(here.point)
+def _target(over: ConvexSet, at: Visited, curvature: Curvature) -> list[float]:
+    """The maximiser of the model; for a linear function that of its direction."""
     if curvature.size == 0.0:
-        return _flat(over.support(here.gradient)) if over.is_bounded else y + g
-    return maximise_quadratic(g, curvature.model, over, y)
+        return (
+            (over.support(at.here.gradient) if over.is_bounded else at.here.point + at.here.gradient).flatten().tolist()
+        )
+    if curvature.diagonal is not None and isinstance(over, Box):
+        return maximise_separable(at.gradient, curvature.diagonal, over, at.point)
+    if curvature.diagonal is not None and min(curvature.diagonal) == max(curvature.diagonal):
+        point, gradient = at.here.point.double(), at.here.gradient.double()
+        return over.project(point + gradient / curvature.diagonal[0]).flatten().tolist()
+    g, y = (torch.tensor(numbers, dtype=torch.float64) for numbers in (at.gradient, at.point))
+    return maximise_quadratic(g, curvature.model, over, y).tolist()
 
 
-def _curvature(f: InnerFunction, here: Local) -> Curvature | None:
-    hessian = f.hessian(here.point)
-    return None if hessian is None else Curvature.of(hessian)
+def bend(matrix: Tensor, d: list[float]) -> float:
+    """``d.M d``."""
+    step = torch.tensor(d, dtype=torch.float64)
+    return float(step @ matrix @ step)
 
 
-def _flat(v: Tensor) -> Tensor:
-    return v.flatten().to("cpu", torch.float64)
-
-
-def _is_finite(here: Local) -> bool:
-    return bool(here.value.isfinite() & here.gradient.isfinite().all())
+def _dot(a: list[float], b: list[float]) -> float:
+    return sum(ai * bi for ai, bi in zip(a, b, strict=True))

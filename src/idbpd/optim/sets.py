@@ -121,12 +121,11 @@ class Box(ConvexSet):
         return torch.where(middle.isfinite(), middle, torch.zeros_like(low).clamp(min=low, max=high))
 
     def support(self, direction: Tensor) -> Tensor:
-        """The corner that the direction points to; the midpoint in coordinates where it is zero."""
+        """The corner that the direction points to; the lower bound in coordinates where it is zero."""
         if not self.is_bounded:
             raise ValueError("Box: a linear function has no maximiser over a box with an infinite bound")
         self.require_points(direction)
-        corner = torch.where(direction > 0.0, self.high.to(direction), self.low.to(direction))
-        return torch.where(direction == 0.0, self.centre(direction), corner)
+        return torch.where(direction > 0.0, self.high.to(direction), self.low.to(direction))
 
     def contains(self, v: Tensor, tolerance: float = 0.0) -> Tensor:
         """Whether every coordinate is within ``tolerance`` of its interval."""
