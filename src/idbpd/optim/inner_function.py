@@ -1,5 +1,6 @@
 """A function of y or w alone, with the derivatives that inner maximisation asks for."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -34,8 +35,11 @@ class InnerFunction:
         """The values at a batch of points, in one call if ``batched``; the function must then allow `torch.vmap`."""
         if not batched:
             return torch.stack([self.value(point) for point in points])
-        with torch.no_grad():
-            self.calls += 1
+        self.calls += 1
+        # An operation without a batching rule is looped over, and torch warns; here that is as good as a loop of our
+        # own.
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             return torch.vmap(self._function)(points).double()
 
     def local(self, point: Tensor) -> Local:

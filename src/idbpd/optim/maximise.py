@@ -30,7 +30,8 @@ from idbpd.optim.spectral_ascent import spectral_ascent
 
 __all__ = ["Maximiser", "Maximum", "ascend", "maximise"]
 
-SMALL = 50
+SMALL = 50  # up to here Newton's method comes first: a Hessian costs as many gradients as there are variables
+MEDIUM = 500  # up to here it comes to help where first-order ascent has not arrived
 
 
 class Maximum(NamedTuple):
@@ -71,6 +72,7 @@ class Maximiser:
         self._accuracy = accuracy
         self._max_steps = max_steps
         self._curvature: Curvature | None = None  # of the last function of few variables, if it was a quadratic
+        self._is_curvature_constant = True  # from one function to the next, until shown otherwise
         self._is_quadratic = True  # until shown otherwise
         self._is_batchable = True
         self._spherical: float | None = None  # c, where the last function of many variables had the Hessian -c I
@@ -87,8 +89,10 @@ class Maximiser:
 
     def _maximise(self, f: InnerFunction, start: Tensor) -> Maximum:
         if start.numel() <= SMALL and is_supported(self._over):
-            found = self._climb(f, start, self._curvature)
+            known = self._curvature if self._is_curvature_constant else None
+            found = self._climb(f, start, known)
             if found is not None:
+                self._is_curvature_constant &= known is None or found.curvature is known
                 return self._globally(f, found)
         return self._with_many_variables(f, start)
 
@@ -123,7 +127,8 @@ class Maximiser:
         return newton_ascent(f, self._over, start, known, accuracy=self._accuracy, max_steps=self._max_steps)
 
     def _starts(self, f: InnerFunction, found: Ascended) -> list[Tensor]:
-        point, value, margin = found.at.here.point, found.at.value, found.quality.tolerance + found.quality.error
+        point, value, margin = found.at.here.point, found.at.value, found.quality.tolerance
+        margin = margin if math.isfinite(margin) else 0.0  # the gradient may be infinite at the edge of the domain
         if self._is_batchable:
             try:
                 return promising_starts(f, self._over, point, value=value, margin=margin, batched=True)
@@ -139,7 +144,7 @@ class Maximiser:
         linear = sum(gi * di for gi, di in zip(at.gradient, d, strict=True))
         bent = 0.5 * bend(found.curvature.hessian, d)
         size = abs(at.value) + abs(linear) + abs(bent)
-        small = 1e5 * torch.finfo(probe.dtype).eps
+        small = torch.finfo(probe.dtype).eps ** 0.7  # 1e-11 in float64, 1e-5 in float32
         return bool(abs(float(f.value(probe)) - at.value - linear - bent) <= small * size)
 
     def _probe(self, point: Tensor) -> Tensor:
@@ -166,8 +171,13 @@ class Maximiser:
         if not bool(here.value.isfinite()):
             return _maximum(here, math.inf)
         self._spherical = None
-        best, error = spectral_ascent(f, self._over, here, self._accuracy, self._max_steps)
-        return Maximum(best.point, best.value, error)
+        best, gap = spectral_ascent(f, self._over, here, self._accuracy, self._max_steps)
+        tolerance = self._accuracy * (best.value.abs() + gap.magnitude) + rounding(best, gap)
+        if bool(gap.bound > tolerance) and start.numel() <= MEDIUM and is_supported(self._over):
+            found = self._climb(f, best.point, None)
+            if found is not None and found.at.value >= float(best.value - tolerance):
+                return _maximum(found.at.here, found.quality.error)
+        return Maximum(best.point, best.value, gap.bound)
 
     def _one_projection(self, f: InnerFunction, here: Local, c: float) -> Maximum | None:
         """The maximiser if the Hessian is ``-c I``; None if the gap at the point shows that it is not."""

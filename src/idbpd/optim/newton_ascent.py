@@ -15,6 +15,7 @@ from idbpd.optim.sets import Box, ConvexSet
 
 _HALVINGS = 40
 _PATIENCE = 3  # steps that gain nothing before rounding is blamed
+_FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
 
 
 class Curvature(NamedTuple):
@@ -90,12 +91,13 @@ def newton_ascent(
     at = _visit(f, start)
     curvature = known or _curvature(f, at)
     is_fresh = known is None
+    far = _FAR * (1.0 + max(map(abs, at.point)))
     patience = _PATIENCE
     steps = 0
     while curvature is not None:
         quality = _assess(over, at, curvature, accuracy)
-        is_stuck = steps == max_steps or not patience or not at.is_finite or math.isnan(curvature.size)
-        if quality.is_good or is_stuck:
+        has_end = at.is_finite and not math.isnan(curvature.size) and (over.is_bounded or max(map(abs, at.point)) < far)
+        if quality.is_good or not has_end or not patience or steps == max_steps:
             return Ascended(at, quality, curvature)
         ahead = _search(f, over, at, curvature, noise=quality.noise, halvings=_HALVINGS if is_fresh else 0)
         if ahead is None and is_fresh:
@@ -159,10 +161,13 @@ def _search(
 
 def _target(over: ConvexSet, at: Visited, curvature: Curvature) -> list[float]:
     """The maximiser of the model; for a linear function that of its direction."""
+    if curvature.size == 0.0 and over.is_bounded:
+        return over.support(at.here.gradient).flatten().tolist()
     if curvature.size == 0.0:
-        return (
-            (over.support(at.here.gradient) if over.is_bounded else at.here.point + at.here.gradient).flatten().tolist()
-        )
+        # Flat here, perhaps not further out: a step that grows with the distance soon knows.
+        steepness = math.sqrt(_dot(at.gradient, at.gradient)) or 1.0
+        reach = 100.0 * (1.0 + math.sqrt(_dot(at.point, at.point))) / steepness
+        return over.project(at.here.point + reach * at.here.gradient).flatten().tolist()
     if curvature.diagonal is not None and isinstance(over, Box):
         return maximise_separable(at.gradient, curvature.diagonal, over, at.point)
     if curvature.diagonal is not None and min(curvature.diagonal) == max(curvature.diagonal):

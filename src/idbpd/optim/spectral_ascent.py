@@ -9,7 +9,6 @@ import math
 from collections import deque
 
 import torch
-from torch import Tensor
 
 from idbpd.optim.convex_set import ConvexSet
 from idbpd.optim.inner_function import InnerFunction, Local
@@ -21,10 +20,10 @@ _HALVINGS = 40
 
 def spectral_ascent(
     f: InnerFunction, over: ConvexSet, here: Local, accuracy: float, max_steps: int
-) -> tuple[Local, Tensor]:
+) -> tuple[Local, Gap]:
     """Ascend from ``here`` until the bound on the error is at most ``accuracy`` of the values' scale, or steps run out.
 
-    Returns the point with the smallest error bound among those with the best value up to rounding, and that bound.
+    Returns the point with the smallest gap among those with the best value up to rounding, and that gap.
     """
     eps = torch.finfo(here.point.dtype).eps
     curvature = flattest = float("nan")
@@ -50,7 +49,7 @@ def spectral_ascent(
         gain = float(here.value - best.value)
         if gain > noise or (gain >= -noise and bool(gap.bound < best_gap.bound)):
             best, best_gap = here, gap
-    return best, best_gap.bound
+    return best, best_gap
 
 
 def _gap(over: ConvexSet, here: Local, curvature: float) -> Gap:
@@ -73,7 +72,8 @@ def _first_length(here: Local) -> float:
 def _search(f: InnerFunction, over: ConvexSet, here: Local, length: float, *, floor: float) -> Local | None:
     """Backtrack along the projected step until the value is not worse than the recent ones."""
     d = over.project(here.point + length * here.gradient) - here.point
-    slope = float((here.gradient.double() * d.double()).sum())
+    # What <g, d> is at least, as d is a projected step; near the end the inner product itself is rounding.
+    slope = float(d.double().square().sum()) / length
     if not slope > 0.0:
         return None
     t = 1.0
