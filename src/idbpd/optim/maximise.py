@@ -187,9 +187,12 @@ class Maximiser:
         point = over.project(here.point + here.gradient / c) if c > 0.0 else over.support(here.gradient)
         there = f.local(point)
         gap = linear_gap(over, there) if over.is_bounded else curved_gap(over, there, c)
+        # The gradient is the difference of a constant and c y: it is known to a rounding of either.
+        eps = torch.finfo(point.dtype).eps
         tolerance = self._accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap)
+        tolerance = tolerance + 8.0 * eps * c * point.abs().amax().double()
         # The one place where the host waits for the device.
-        if not bool((gap.bound <= tolerance) & (there.value >= here.value - tolerance)):
+        if not bool((gap.bound <= tolerance) & (there.value >= here.value - tolerance) & there.value.isfinite()):
             return None
         return Maximum(there.point, there.value, gap.bound)
 

@@ -99,7 +99,7 @@ def newton_ascent(
         has_end = at.is_finite and not math.isnan(curvature.size) and (over.is_bounded or max(map(abs, at.point)) < far)
         if quality.is_good or not has_end or not patience or steps == max_steps:
             return Ascended(at, quality, curvature)
-        ahead = _search(f, over, at, curvature, noise=quality.noise, halvings=_HALVINGS if is_fresh else 0)
+        ahead = _search(f, over, at, curvature, quality=quality, halvings=_HALVINGS if is_fresh else 0)
         if ahead is None and is_fresh:
             return Ascended(at, quality, curvature)
         if ahead is not None:
@@ -140,11 +140,12 @@ def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float)
 
 
 def _search(
-    f: InnerFunction, over: ConvexSet, at: Visited, curvature: Curvature, *, noise: float, halvings: int
+    f: InnerFunction, over: ConvexSet, at: Visited, curvature: Curvature, *, quality: Quality, halvings: int
 ) -> Visited | None:
-    """Backtrack along the step to the model's maximum until the value is better; the slope, where values are noise."""
+    """Backtrack along the step to the model's maximum until the value is better; the error, where values are noise."""
     d = [zi - yi for zi, yi in zip(_target(over, at, curvature), at.point, strict=True)]
-    slope = _dot(at.gradient, d)
+    # What <g, d> is at least, as d leads to the model's maximum; near the end the inner product itself is rounding.
+    slope = bend(curvature.model, d) if curvature.size > 0.0 else _dot(at.gradient, d)
     length = 1.0
     for _ in range(1 + halvings):
         flat = [yi + length * di for yi, di in zip(at.point, d, strict=True)]
@@ -153,7 +154,9 @@ def _search(
             return ahead
         if ahead.is_finite:
             gain = ahead.value - at.value
-            if gain >= 1e-4 * length * slope or (gain >= -noise and abs(_dot(ahead.gradient, d)) <= 0.25 * slope):
+            if gain > 1e-4 * length * slope:
+                return ahead
+            if gain >= -quality.noise and _assess(over, ahead, curvature, 1.0).error < quality.error:
                 return ahead
         length *= 0.5
     return None

@@ -16,6 +16,7 @@ from idbpd.optim.optimality_gap import Gap, curved_gap, linear_gap, rounding
 
 _MEMORY = 8  # values that a step may fall back behind
 _HALVINGS = 40
+_FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
 
 
 def spectral_ascent(
@@ -31,9 +32,12 @@ def spectral_ascent(
     best, best_gap = here, gap
     recent: deque[float] = deque([float(here.value)], maxlen=_MEMORY)
     length = _first_length(here)
+    far = _FAR * (1.0 + float(here.point.abs().amax()))
     for _ in range(max_steps):
         scale = abs(float(here.value)) + float(gap.magnitude)
         if float(gap.bound) <= max(accuracy, 4.0 * eps) * scale:
+            break
+        if not over.is_bounded and float(here.point.abs().amax()) > far:
             break
         ahead = _search(f, over, here, length, floor=min(recent) - float(rounding(here, gap)))
         if ahead is None:
@@ -59,7 +63,7 @@ def _gap(over: ConvexSet, here: Local, curvature: float) -> Gap:
     if curvature > 0.0:
         return curved_gap(over, here, curvature)
     gap = curved_gap(over, here, 1.0)
-    return Gap(torch.where(gap.bound > 0.0, torch.inf, gap.bound), gap.magnitude)
+    return Gap(torch.where((here.gradient == 0.0).all(), 0.0, torch.inf).double(), gap.magnitude)
 
 
 def _first_length(here: Local) -> float:
