@@ -366,3 +366,27 @@ def test_bad_input_is_named() -> None:
         maximise(lambda w: w.sum(), box(2), vector(0.0, 0.0), accuracy=0.0)
     with pytest.raises(ValueError, match="max_steps must be at least 1, but is 0"):
         maximise(lambda w: w.sum(), box(2), vector(0.0, 0.0), max_steps=0)
+
+
+@pytest.mark.parametrize(
+    "over",
+    [box(3), Simplex(3), Space(3), Ball(torch.zeros(3).double(), 0.3), Ball(torch.zeros(3).double(), 9.0)],
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_the_maximiser_itself_is_right_and_not_only_its_value(over: ConvexSet, seed: int) -> None:
+    random = torch.Generator().manual_seed(seed)
+    root = torch.randn(3, 3, dtype=torch.float64, generator=random)
+    b, c = torch.randn(2, 3, dtype=torch.float64, generator=random)
+
+    def function(w: Tensor) -> Tensor:
+        curved: Tensor = (root @ w).square().sum() + (w + c).exp().sum() + 0.1 * w.square().sum()
+        return 2.0 * b @ w - curved
+
+    maximiser = Maximiser(over)
+    w = over.centre(b)
+    for _ in range(2):  # once from afar, once from the answer
+        w = maximiser(function, w).point.requires_grad_()
+        (gradient,) = torch.autograd.grad(function(w), w)
+        w = w.detach()
+        # An error of this size in w is one of the same size in the gradient of the outer problem.
+        assert float((over.project(w + gradient) - w).abs().max()) <= 1e-12

@@ -61,15 +61,22 @@ class InnerFunction:
             except RuntimeError:  # e.g. an operation whose backward pass is marked as not differentiable
                 return None
 
-    def hessian(self, point: Tensor) -> Tensor | None:
-        """The Hessian over the flattened coordinates, symmetric, in float64 on the host; for few coordinates only."""
-        n = point.numel()
-        units = torch.eye(n, dtype=point.dtype, device=point.device).reshape(n, *point.shape)
-        rows = self.curvatures(point, units.unbind())
-        if rows is None:
-            return None
-        matrix = torch.stack([row.flatten() for row in rows]).to("cpu", torch.float64)
-        return 0.5 * (matrix + matrix.T)
+    def second_order(self, point: Tensor) -> tuple[Local, Tensor | None]:
+        """Value, gradient and Hessian; the Hessian over the flattened coordinates, in float64 on the host."""
+        with torch.enable_grad():
+            leaf = point.detach().requires_grad_(True)
+            value = self._call(leaf)
+            gradient = _gradient(value, leaf, keep_graph=True)
+            here = Local(point, value.detach().double(), gradient.detach())
+            n = point.numel()
+            if not gradient.requires_grad:
+                return here, torch.zeros(n, n, dtype=torch.float64)
+            try:
+                rows = [_gradient(entry, leaf, again=True).flatten() for entry in gradient.flatten().unbind()]
+            except RuntimeError:  # e.g. an operation whose backward pass is marked as not differentiable
+                return here, None
+        matrix = torch.stack(rows).to("cpu", torch.float64)
+        return here, 0.5 * (matrix + matrix.T)
 
     def _call(self, point: Tensor) -> Tensor:
         self.calls += 1

@@ -31,6 +31,7 @@ from idbpd.optim.spectral_ascent import spectral_ascent
 __all__ = ["Maximiser", "Maximum", "ascend", "maximise"]
 
 SMALL = 50  # up to here Newton's method comes first: a Hessian costs as many gradients as there are variables
+NEWTON_STEPS = 100  # a smooth function takes a few; one with kinks takes all there are, and its error says so
 MEDIUM = 500  # up to here it comes to help where first-order ascent has not arrived
 
 
@@ -109,7 +110,7 @@ class Maximiser:
             elif self._curvature is not None:
                 # The curvature of an earlier function: look at this one's own before calling it no quadratic.
                 self._curvature = None
-                hessian = f.hessian(found.at.here.point)
+                hessian = f.second_order(found.at.here.point)[1]
                 if hessian is not None and self._is_its_model(f, found._replace(curvature=Curvature.of(hessian))):
                     return self._globally(f, found._replace(curvature=Curvature.of(hessian)))
                 self._is_quadratic = False
@@ -124,7 +125,9 @@ class Maximiser:
         return _maximum(best.at.here, best.quality.error)
 
     def _climb(self, f: InnerFunction, start: Tensor, known: Curvature | None) -> Ascended | None:
-        return newton_ascent(f, self._over, start, known, accuracy=self._accuracy, max_steps=self._max_steps)
+        return newton_ascent(
+            f, self._over, start, known, accuracy=self._accuracy, max_steps=min(self._max_steps, NEWTON_STEPS)
+        )
 
     def _starts(self, f: InnerFunction, found: Ascended) -> list[Tensor]:
         point, value, margin = found.at.here.point, found.at.value, found.quality.tolerance

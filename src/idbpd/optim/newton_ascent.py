@@ -14,6 +14,7 @@ from idbpd.optim.quadratic_program import maximise_quadratic, maximise_separable
 from idbpd.optim.sets import Box, ConvexSet
 
 _HALVINGS = 40
+_SLACK = 100.0
 _PATIENCE = 3  # steps that gain nothing before rounding is blamed
 _FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
 
@@ -26,12 +27,13 @@ class Curvature(NamedTuple):
     diagonal: list[float] | None  # of the model, where there is nothing else in it
     size: float  # the largest eigenvalue in absolute value; 0 for a linear function, NaN where there is no Hessian
     is_concave: bool
+    is_definite: bool  # concave, and flat in no direction
 
     @classmethod
     def of(cls, hessian: Tensor) -> "Curvature":
         """Turn directions of upward curvature around, as an ascent must leave them, and lift flat ones a little."""
         if not bool(hessian.isfinite().all()):
-            return cls(hessian, -hessian, None, math.nan, is_concave=False)
+            return cls(hessian, -hessian, None, math.nan, is_concave=False, is_definite=False)
         diagonal = -hessian.diagonal()
         is_diagonal = torch.equal(torch.diag(-diagonal), hessian)
         values, vectors = (diagonal, None) if is_diagonal else torch.linalg.eigh(-hessian)
@@ -42,7 +44,9 @@ class Curvature(NamedTuple):
             model = torch.diag(lifted)
         else:
             model = -hessian if smallest >= floor else vectors @ torch.diag(lifted) @ vectors.T
-        return cls(hessian, model, lifted.tolist() if is_diagonal else None, size, is_concave=smallest >= -floor)
+        is_definite = size > 0.0 and smallest >= floor
+        numbers = lifted.tolist() if is_diagonal else None
+        return cls(hessian, model, numbers, size, is_concave=smallest >= -floor, is_definite=is_definite)
 
 
 class Visited(NamedTuple):
@@ -52,6 +56,11 @@ class Visited(NamedTuple):
     point: list[float]
     value: float
     gradient: list[float]
+
+    @classmethod
+    def of(cls, here: Local) -> "Visited":
+        """Read the numbers out of the tensors."""
+        return cls(here, here.point.flatten().tolist(), float(here.value), here.gradient.flatten().tolist())
 
     @property
     def is_finite(self) -> bool:
@@ -88,8 +97,7 @@ def newton_ascent(
 
     On a quadratic function of known curvature this takes two gradients. None when there is no second derivative.
     """
-    at = _visit(f, start)
-    curvature = known or _curvature(f, at)
+    at, curvature = (_visit(f, start), known) if known is not None else _examine(f, start)
     is_fresh = known is None
     far = _FAR * (1.0 + max(map(abs, at.point)))
     patience = _PATIENCE
@@ -97,8 +105,10 @@ def newton_ascent(
     while curvature is not None:
         quality = _assess(over, at, curvature, accuracy)
         has_end = at.is_finite and not math.isnan(curvature.size) and (over.is_bounded or max(map(abs, at.point)) < far)
-        if quality.is_good or not has_end or not patience or steps == max_steps:
+        if not has_end or not patience or steps == max_steps:
             return Ascended(at, quality, curvature)
+        if quality.is_good:
+            return _polish(f, over, Ascended(at, quality, curvature))
         ahead = _search(f, over, at, curvature, quality=quality, halvings=_HALVINGS if is_fresh else 0)
         if ahead is None and is_fresh:
             return Ascended(at, quality, curvature)
@@ -108,19 +118,45 @@ def newton_ascent(
             patience -= quality.error > 0.5 * before.error and ahead.value - at.value <= before.noise
             at = ahead
             if quality.is_good:
-                return Ascended(at, quality, curvature)
-        curvature, is_fresh = _curvature(f, at), True
+                return _polish(f, over, Ascended(at, quality, curvature))
+        at, curvature = _examine(f, at.here.point)
+        is_fresh = True
     return None
 
 
 def _visit(f: InnerFunction, point: Tensor) -> Visited:
-    here = f.local(point)
-    return Visited(here, point.flatten().tolist(), float(here.value), here.gradient.flatten().tolist())
+    return Visited.of(f.local(point))
 
 
-def _curvature(f: InnerFunction, at: Visited) -> Curvature | None:
-    hessian = f.hessian(at.here.point)
-    return None if hessian is None else Curvature.of(hessian)
+def _examine(f: InnerFunction, point: Tensor) -> tuple[Visited, Curvature | None]:
+    here, hessian = f.second_order(point)
+    return Visited.of(here), None if hessian is None else Curvature.of(hessian)
+
+
+def _polish(f: InnerFunction, over: ConvexSet, end: Ascended) -> Ascended:
+    """Take the model's remaining steps for the sake of the point, where the value has nothing left to gain.
+
+    A value falls off with the square of the distance to a maximiser that is free to move, inside or along a curved
+    boundary: right to 1e-16, it leaves the maximiser, and with it the outer gradient, right to 1e-8 only.
+    """
+    for _ in range(_PATIENCE):
+        at, quality, curvature = end
+        if not curvature.is_definite:
+            break
+        target = _target(over, at, curvature)
+        eps = torch.finfo(at.here.point.dtype).eps
+        if all(abs(zi - yi) <= 16.0 * eps * (1.0 + abs(yi)) for zi, yi in zip(target, at.point, strict=True)):
+            break
+        ahead = _visit(f, _point(over, at, target))
+        after = _assess(over, ahead, curvature, 0.0)
+        if not ahead.is_finite or ahead.value < at.value - _SLACK * quality.noise or after.error > quality.tolerance:
+            break
+        end = Ascended(ahead, quality._replace(error=after.error), curvature)
+    return end
+
+
+def _point(over: ConvexSet, at: Visited, flat: list[float]) -> Tensor:
+    return over.project(at.here.point.new_tensor(flat).reshape(at.here.point.shape))
 
 
 def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float) -> Quality:
@@ -133,10 +169,14 @@ def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float)
     if not over.is_bounded and error > 0.0:
         error = error - 0.5 * bend(curvature.model, d) if curvature.is_concave and curvature.size > 0.0 else math.inf
     magnitude = sum(abs(gi) * (abs(yi) + abs(di)) for gi, yi, di in zip(g, y, d, strict=True))
-    noise = 4.0 * torch.finfo(at.here.point.dtype).eps * (abs(at.value) + magnitude)
+    eps = torch.finfo(at.here.point.dtype).eps
+    noise = 4.0 * eps * (abs(at.value) + magnitude)
     reach = _dot(d, d) if over.is_bounded else 1.0 + _dot(y, y)
     scale = abs(at.value) + magnitude + curvature.size * reach
-    return Quality(error, max(accuracy * scale, noise), noise)
+    if over.is_bounded:
+        return Quality(error, max(accuracy * scale, noise), noise)
+    # The rise of the model is quadratic in the distance to the maximiser, the gap linear: so the square is asked for.
+    return Quality(error, max(accuracy**2 * scale, 0.5 * curvature.size * reach * (8.0 * eps) ** 2), noise)
 
 
 def _search(
@@ -149,16 +189,19 @@ def _search(
     length = 1.0
     for _ in range(1 + halvings):
         flat = [yi + length * di for yi, di in zip(at.point, d, strict=True)]
-        ahead = _visit(f, over.project(at.here.point.new_tensor(flat).reshape(at.here.point.shape)))
+        ahead = _visit(f, _point(over, at, flat))
         if ahead.value == math.inf:
             return ahead
         if ahead.is_finite:
             gain = ahead.value - at.value
             if gain > 1e-4 * length * slope:
                 return ahead
-            if gain >= -quality.noise and _assess(over, ahead, curvature, 1.0).error < quality.error:
+            # The function's own rounding may be far above that of its value; where the error halves it does not matter.
+            if gain >= -_SLACK * quality.noise and _assess(over, ahead, curvature, 1.0).error < 0.5 * quality.error:
                 return ahead
         length *= 0.5
+        if length * slope < quality.noise:  # no gain can be told from rounding any more
+            break
     return None
 
 

@@ -35,7 +35,8 @@ def spectral_ascent(
     far = _FAR * (1.0 + float(here.point.abs().amax()))
     for _ in range(max_steps):
         scale = abs(float(here.value)) + float(gap.magnitude)
-        if float(gap.bound) <= max(accuracy, 4.0 * eps) * scale:
+        # On an unbounded set the bound is quadratic in the distance to the maximiser, the gap linear.
+        if float(gap.bound) <= max(accuracy, 4.0 * eps) ** (1 if over.is_bounded else 2) * scale:
             break
         if not over.is_bounded and float(here.point.abs().amax()) > far:
             break
