@@ -14,7 +14,7 @@ from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Verdict
 from idbpd.optim.metric import Metric
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers
-from idbpd.optim.solution import Best, Record, RunState
+from idbpd.optim.solution import Best, History, RunState
 
 _FORMAT = 1
 _KINDS: dict[str, type[tuple[Any, ...]]] = {}
@@ -29,7 +29,9 @@ def register(kind: type[tuple[Any, ...]]) -> type[tuple[Any, ...]]:
     return kind
 
 
-for _kind in (Algorithm1State, Best, Evaluation, Gradients, IDBPDState, Maximisers, Metric, Place, Record, Residuals, RunState, Verdict):
+for _kind in (
+    Algorithm1State, Best, Evaluation, Gradients, History, IDBPDState, Maximisers, Metric, Place, Residuals, RunState, Verdict,
+):  # fmt: skip
     register(_kind)
 
 
@@ -61,10 +63,13 @@ def load_state(path: str | Path, device: torch.device | str | None = None) -> Ru
 
 def _encode(value: Any) -> Any:
     """Plain data for ``value``: a NamedTuple becomes a dict with its name, a tuple a list in a dict, the rest stays."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
+    fields = getattr(value, "_fields", None)
+    if fields is not None:
         if type(value).__name__ not in _KINDS:
-            raise TypeError(f"{type(value).__name__} is not known to saved states; register it with idbpd.optim.checkpoint.register")
-        return {"kind": type(value).__name__, "parts": {name: _encode(part) for name, part in value._asdict().items()}}
+            raise TypeError(
+                f"{type(value).__name__} is not known to saved states; register it with checkpoint.register"
+            )
+        return {"kind": type(value).__name__, "parts": {name: _encode(getattr(value, name)) for name in fields}}
     if isinstance(value, tuple):
         return {"kind": "", "parts": [_encode(part) for part in value]}
     if isinstance(value, Tensor):

@@ -168,7 +168,11 @@ class IDBPD:
             verdict = _UNBOUNDED
         elif stalled >= _PATIENCE:
             if violation(there.g) > tolerance:
-                return _restore(state._replace(stalled=0)) if not restoring else _displace(oracle, state._replace(stalled=0))
+                return (
+                    _restore(state._replace(stalled=0))
+                    if not restoring
+                    else _displace(oracle, state._replace(stalled=0))
+                )
             verdict = Verdict(Status.MAX_STEPS.value, "rounding hides any further progress")
         return state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst), verdict=verdict)
 
@@ -198,7 +202,9 @@ def _arrive(oracle: Oracle, evaluation: Evaluation) -> Place:
 def _restore(state: IDBPDState) -> IDBPDState:
     """Begin to minimise the violation alone, in a metric of its own."""
     place, now = state.place, violation(state.place.g)
-    return state._replace(restoring_from=now, metric=restoration.first_metric(place.evaluation.x, place.gradients, place.g), t=1.0)
+    return state._replace(
+        restoring_from=now, metric=restoration.first_metric(place.evaluation.x, place.gradients, place.g), t=1.0
+    )
 
 
 def _displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:

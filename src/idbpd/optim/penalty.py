@@ -32,7 +32,7 @@ def noise(evaluation: Evaluation, gradients: Gradients, merit: Merit) -> float:
     eps = torch.finfo(x.dtype).eps
     values = torch.cat([evaluation.f.reshape(1), evaluation.g]).abs()
     sway = torch.cat([gradients.f.unsqueeze(0), gradients.g]).abs() @ x.abs()
-    each = (1 * eps * (values + sway.to(torch.float64)) + evaluation.error.nan_to_num(0, 0, 0)).tolist()
+    each: list[float] = (eps * (values + sway.to(torch.float64)) + evaluation.error.nan_to_num(0, 0, 0)).tolist()
     return merit.objective * each[0] + merit.penalty * max(each[1:], default=0.0)
 
 

@@ -41,7 +41,9 @@ class Problem:
         """Reject what could only fail later and further away."""
         _check_term("objective", self.objective, self.over)
         if isinstance(self.constraints, Constraint):
-            raise TypeError("constraints must be a sequence, got a single Constraint; write constraints=[Constraint(...)]")
+            raise TypeError(
+                "constraints must be a sequence, got a single Constraint; write constraints=[Constraint(...)]"
+            )
         for i, constraint in enumerate(self.constraints):
             if not isinstance(constraint, Constraint):
                 raise TypeError(f"constraints[{i}] must be a Constraint, got {type(constraint).__name__}")
@@ -52,4 +54,6 @@ def _check_term(name: str, function: object, over: object) -> None:
     if not callable(function):
         raise TypeError(f"{name} must be a function, got {type(function).__name__}")
     if over is not None and not isinstance(over, ConvexSet):
-        raise TypeError(f"over must be a set such as Simplex(n), Box(low, high), Ball(...), Space(n) or None, got {type(over).__name__}")
+        raise TypeError(
+            f"over must be a set such as Simplex(n), Box(low, high), Ball(...), Space(n) or None, got {type(over).__name__}"
+        )

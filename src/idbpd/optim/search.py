@@ -59,10 +59,18 @@ def search(
             return Found(evaluation, proposal, certain=True)
         if start - new >= -_DOUBTFUL * doubt and proposal.reduction <= _DOUBTFUL * doubt:
             return Found(evaluation, proposal, certain=False)
-        if first and math.isfinite(new) and violation(g_new) > proposal.violation and float(proposal.multipliers.sum()) > 0:
+        if (
+            first
+            and math.isfinite(new)
+            and violation(g_new) > proposal.violation
+            and float(proposal.multipliers.sum()) > 0
+        ):
             corrected = model.propose(t, merit.penalty, g_new - proposal.change)
             again = oracle.evaluate(here.x + model.direction(corrected), here.maximisers)
-            if start - _credited(merit, proposal, values, *host_values(again)) >= _SUFFICIENT * proposal.reduction - doubt:
+            if (
+                start - _credited(merit, proposal, values, *host_values(again))
+                >= _SUFFICIENT * proposal.reduction - doubt
+            ):
                 return Found(again, corrected, certain=True)
         t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(g)))
         first = False
@@ -70,7 +78,7 @@ def search(
 
 
 def host_values(evaluation: Evaluation) -> tuple[float, Tensor]:
-    """f and g on the host: the one wait for the device that an evaluation costs."""
+    """F and g on the host: the one wait for the device that an evaluation costs."""
     f, *g = torch.cat([evaluation.f.reshape(1), evaluation.g]).tolist()
     return f, torch.tensor(g, dtype=torch.float64)
 

@@ -11,7 +11,9 @@ from idbpd.optim.oracle import Gradients
 _DAMPING = 0.1
 
 
-def learn_pair(metric: Metric, s: Tensor, weights: Tensor, t: float, old: Gradients, new: Gradients, memory: int) -> Metric:
+def learn_pair(
+    metric: Metric, s: Tensor, weights: Tensor, t: float, old: Gradients, new: Gradients, memory: int
+) -> Metric:
     """The quasi-Newton metric after the step ``s`` = -t H v with v = sum of ``weights`` times the old gradients.
 
     The change y is taken with the same weights (a and the multipliers) at both ends, so that it measures the Lagrangian's curvature

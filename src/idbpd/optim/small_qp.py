@@ -14,16 +14,13 @@ _EPS = torch.finfo(torch.float64).eps
 
 
 def minimise_on_orthant(quadratic: Tensor, linear: Tensor, budget: float = math.inf) -> Tensor:
-    """argmin of 1/2 z'Qz + b'z over z >= 0 with sum z <= ``budget``, for positive semidefinite Q.
+    """Argmin of 1/2 z'Qz + b'z over z >= 0 with sum z <= ``budget``, for positive semidefinite Q.
 
     With an infinite budget the program must be bounded below (no z >= 0 with Qz = 0 and b'z < 0).
     """
     n = linear.numel()
     if n == 1:
-        q, b = quadratic.item(), linear.item()
-        # Without curvature the program is linear: all or nothing.
-        best = min(max(-b / q, 0.0), budget) if q > 0 else (budget if b < 0 else 0.0)
-        return linear.new_full((1,), best)
+        return linear.new_full((1,), _minimise_one(float(quadratic), float(linear), budget))
     # Constraints of very different size are brought to a common one, or the tolerance below would mean nothing for some.
     size = quadratic.diagonal().clamp(min=0).sqrt()
     size = torch.where(size > 0, size, size.amax() if float(size.amax()) > 0 else torch.ones_like(size))
@@ -50,6 +47,13 @@ def minimise_on_orthant(quadratic: Tensor, linear: Tensor, budget: float = math.
             break
         z, binding = _minimise_free(Q, b, weight, z, free, binding, budget)
     return z * weight
+
+
+def _minimise_one(q: float, b: float, budget: float) -> float:
+    """The closed form for one unknown. Without curvature the program is linear: all or nothing."""
+    if q > 0:
+        return min(max(-b / q, 0.0), budget)
+    return budget if b < 0 else 0.0
 
 
 def _minimise_free(
@@ -79,9 +83,10 @@ def _minimise_free(
 
 
 def _free_minimiser(Q: Tensor, b: Tensor, weight: Tensor, total: float | None) -> Tensor:
-    """argmin of 1/2 z'Qz + b'z, with weight'z = ``total`` when given."""
+    """Argmin of 1/2 z'Qz + b'z, with weight'z = ``total`` when given."""
     if total is None:
-        return torch.linalg.solve(Q, -b)
+        free: Tensor = torch.linalg.solve(Q, -b)
+        return free
     solved: Tensor = torch.linalg.solve(Q, torch.stack([-b, weight], dim=1))
     z, along = solved[:, 0], solved[:, 1]
     return z + along * ((total - float(weight @ z)) / float(weight @ along))
