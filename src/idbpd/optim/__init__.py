@@ -2,8 +2,8 @@
 
     min over x of max over y of phi(x, y)    subject to    psi_i(x, w) <= 0 for all w in W_i
 
-State a `Problem` over the sets of `idbpd.optim.sets`, hand it to `solve`. A module trained so that its worst sample counts most,
-while the worst-case loss on a second group stays below a limit:
+State a `Problem` over the sets of `idbpd.optim.sets` and hand it to `solve`. A module trained so that its worst samples
+count most, while the worst-case error on a second group stays below a limit:
 
 >>> import torch
 >>> from torch.func import functional_call
@@ -12,7 +12,7 @@ while the worst-case loss on a second group stays below a limit:
 >>> _ = torch.manual_seed(0)
 >>> inputs, others = torch.randn(8, 2), torch.randn(8, 2)
 >>> net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
->>> def worst(weights, parameters, points):  # squared errors in the sum of the inputs, weighted; near-uniform weights are cheaper
+>>> def worst(weights, parameters, points):  # weighted squared errors, minus a price for uneven weights
 ...     errors = (functional_call(net, parameters, points).squeeze(1) - points.sum(1)) ** 2
 ...     return weights @ errors - 2 * ((weights - 1 / 8) ** 2).sum()
 >>> problem = Problem(

@@ -29,9 +29,11 @@ def register(kind: type[tuple[Any, ...]]) -> type[tuple[Any, ...]]:
     return kind
 
 
-for _kind in (
-    Algorithm1State, Best, Evaluation, Gradients, History, IDBPDState, Maximisers, Metric, Place, Residuals, RunState, Verdict,
-):  # fmt: skip
+_OURS: tuple[type[tuple[Any, ...]], ...] = (
+    *(RunState, Best, History, Evaluation, Gradients, Maximisers, Residuals, Verdict),
+    *(Algorithm1State, IDBPDState, Place, Metric),
+)
+for _kind in _OURS:
     register(_kind)
 
 
@@ -61,7 +63,7 @@ def load_state(path: str | Path, device: torch.device | str | None = None) -> Ru
     return state
 
 
-def _encode(value: Any) -> Any:
+def _encode(value: object) -> object:
     """Plain data for ``value``: a NamedTuple becomes a dict with its name, a tuple a list in a dict, the rest stays."""
     fields = getattr(value, "_fields", None)
     if fields is not None:
@@ -80,7 +82,7 @@ def _encode(value: Any) -> Any:
     raise TypeError(f"a saved state cannot hold a {type(value).__name__}")
 
 
-def _decode(value: Any) -> Any:
+def _decode(value: object) -> object:
     if not isinstance(value, dict):
         return value
     kind, parts = value["kind"], value["parts"]

@@ -1,8 +1,8 @@
 """`IDBPD`: the default method, the dynamic barrier in a quasi-Newton metric with a safeguarded search.
 
-It is ours, not the paper's: Theorem 2 does not cover it (it covers `IDBPD.paper`). What it has in common with Algorithm 1 is the quadratic
-program of the direction, with the barrier g_i itself in place of alpha_k ||grad g_i||, the metric H in place of the identity, and
-multipliers that stay below a penalty parameter.
+It is ours, not the paper's: Theorem 2 does not cover it (it covers `IDBPD.paper`). What it has in common with Algorithm
+1 is the quadratic program of the direction, with the barrier g_i itself in place of alpha_k ||grad g_i||, the metric H
+in place of the identity, and multipliers that stay below a penalty parameter.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from idbpd.optim.oracle import Evaluation, Gradients, Oracle
 from idbpd.optim.penalty import Merit, noise, steer
 from idbpd.optim.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.search import Found, Unbounded, host_values, search
-from idbpd.optim.secant import learn_pair, learn_scale
+from idbpd.optim.secant import Step, learn_pair, learn_scale
 
 _PATIENCE = 30  # steps whose gain rounding hides, without a better residual, before the run ends
 
@@ -60,7 +60,8 @@ class IDBPDState(NamedTuple):
 class IDBPD:
     """The product's best solver; the defaults need no tuning. `IDBPD.paper` is Algorithm 1 as written.
 
-    ``metric`` is "quasi-newton" (limited-memory BFGS with ``memory`` pairs) or "identity" (a step size from the local curvature).
+    ``metric`` is "quasi-newton" (limited-memory BFGS with ``memory`` pairs) or "identity" (a step size from the local
+    curvature).
     """
 
     metric: Literal["quasi-newton", "identity"] = "quasi-newton"
@@ -81,10 +82,12 @@ class IDBPD:
         constraint_steps: Callable[[int], int] | TheoremConstraintSteps | None = None,
         accelerated: bool = False,
     ) -> Algorithm1:
-        """Algorithm 1. Numbers give the schedules of the experiments, functions of the step (`idbpd.optim.schedules`) any other.
+        """Algorithm 1. Numbers give the schedules of the experiments, functions of the step (`idbpd.optim.schedules`)
+        any other.
 
-        gamma_k = gamma, alpha_k = alpha / (k + 2)^1.001, N_k = 2 ceil(log(k + 2)), M_k = 10 ceil(log(k + 2)); ``accelerated`` takes
-        Nesterov's steps on y and w. The unconstrained variant is this method on a problem without constraints.
+        gamma_k = gamma, alpha_k = alpha / (k + 2)^1.001, N_k = 2 ceil(log(k + 2)), M_k = 10 ceil(log(k + 2));
+        ``accelerated`` takes Nesterov's steps on y and w. The unconstrained variant is this method on a problem without
+        constraints.
         """
         return Algorithm1(
             gamma=gamma if callable(gamma) else constant(gamma),
@@ -150,7 +153,7 @@ class IDBPD:
         doubt = noise(place.evaluation, place.gradients, merit)
         t = min(1.0, 8 * state.t)
         while True:
-            found = search(oracle, place.evaluation, (place.f, place.g), model, merit, doubt, t)
+            found = search(oracle, place.evaluation, (place.f, place.g), model, merit, doubt=doubt, t=t)
             if found is None:
                 return None
             if isinstance(found, Unbounded):
@@ -179,12 +182,10 @@ class IDBPD:
     def _learn(self, state: IDBPDState, there: Place, found: Found) -> IDBPDState:
         """The state after the step to ``there``."""
         s = there.evaluation.x - state.place.evaluation.x
-        weights, t = found.proposal.weights, found.proposal.t
+        step = Step(s, found.proposal.weights, found.proposal.t, state.place.gradients, there.gradients)
         if self.metric == "identity":
-            metric = learn_scale(state.metric, s, weights, t, state.place.gradients, there.gradients)
-            return state._replace(place=there, metric=metric, t=1.0)
-        metric = learn_pair(state.metric, s, weights, t, state.place.gradients, there.gradients, self.memory)
-        return state._replace(place=there, metric=metric, t=t)
+            return state._replace(place=there, metric=learn_scale(state.metric, step), t=1.0)
+        return state._replace(place=there, metric=learn_pair(state.metric, step, self.memory), t=step.t)
 
 
 _UNBOUNDED = Verdict(Status.DIVERGED.value, "the objective is unbounded below")

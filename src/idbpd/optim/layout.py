@@ -1,4 +1,4 @@
-"""How a point of the user's shape (a tensor, or a dict of named tensors) becomes the flat vector that methods work on."""
+"""How a point of the user's shape, a tensor or a dict of named tensors, becomes the flat vector of the methods."""
 
 import math
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Layout(NamedTuple):
 
 
 def flatten(x0: Point) -> tuple[Tensor, Layout]:
-    """A fresh flat copy of ``x0`` and the layout to undo it. Says what is wrong when no method could start from ``x0``."""
+    """A fresh flat copy of ``x0`` and the layout to undo it; an error says why no method could start from ``x0``."""
     if isinstance(x0, Tensor):
         names, tensors = None, [x0]
     elif isinstance(x0, Mapping):

@@ -47,7 +47,7 @@ class Method(Protocol[S]):
 
     @property
     def picks_by_residual(self) -> bool:
-        """Whether the returned iterate is the one with the smallest worst residual, instead of the best feasible one."""
+        """Whether the iterate with the smallest worst residual is returned, instead of the best feasible one."""
         ...
 
     def init(self, oracle: Oracle, x: Tensor) -> S:

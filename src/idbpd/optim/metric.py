@@ -1,4 +1,6 @@
-"""The metric H in which a direction is steepest: a limited-memory BFGS inverse of the Lagrangian's Hessian, or a scaled identity."""
+"""The metric H in which a direction is steepest: a limited-memory BFGS inverse of the Lagrangian's Hessian, or a scaled
+identity.
+"""
 
 from typing import NamedTuple
 
@@ -32,7 +34,7 @@ class Metric(NamedTuple):
         return result
 
     def updated(self, s: Tensor, y: Tensor, sy: float, scale: float, memory: int) -> "Metric":
-        """H with the pair (s, y), of inner product ``sy`` > 0, as the newest; the oldest is dropped beyond ``memory``."""
+        """H with the pair (s, y), of inner product ``sy`` > 0, as the newest; beyond ``memory`` the oldest goes."""
         root = sy**0.5
         keep = slice(1 if self.steps.shape[0] >= memory else 0, None)
         S = torch.cat([self.steps[keep], (s / root).unsqueeze(0)])

@@ -25,8 +25,8 @@ class Merit(NamedTuple):
 def noise(evaluation: Evaluation, gradients: Gradients, merit: Merit) -> float:
     """By how much two merit values may differ without meaning anything: rounding and the error of the inner maxima.
 
-    A value near zero may still be the difference of large numbers; what rounding x alone does to it, sum_j |x_j grad_j| eps, bounds the
-    rounding from below, and costs nothing to know.
+    A value near zero may still be the difference of large numbers; what rounding x alone does to it, sum_j |x_j grad_j|
+    eps, bounds the rounding from below, and costs nothing to know.
     """
     x = evaluation.x
     eps = torch.finfo(x.dtype).eps
@@ -39,8 +39,8 @@ def noise(evaluation: Evaluation, gradients: Gradients, merit: Merit) -> float:
 def steer(model: Model, penalty: float, tolerance: float) -> tuple[float, bool]:
     """The penalty parameter for the next step, and whether no reasonable one makes the step reduce the violation.
 
-    It is raised only when the step would leave most of the violation that a step could remove, at most tenfold at a time, and lowered
-    when it is far beyond need at a feasible point, where the merit function does not depend on it.
+    It is raised only when the step would leave most of the violation that a step could remove, at most tenfold at a
+    time, and lowered when it is far beyond need at a feasible point, where the merit function does not depend on it.
     """
     if model.g.numel() == 0:
         return 0.0, False

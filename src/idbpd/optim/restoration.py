@@ -11,7 +11,9 @@ ATTEMPTS = 4  # random displacements, each ten times the last, before the constr
 
 
 def has_no_descent(x: Tensor, gradients: Gradients, g: Tensor, tolerance: float) -> bool:
-    """Whether max_i [g_i]_+ is stationary at ``x``: some convex combination of the gradients of the largest g_i vanishes."""
+    """Whether max_i [g_i]_+ is stationary at ``x``: some convex combination of the gradients of the largest g_i
+    vanishes.
+    """
     model = build(gradients, g, identity(x), 0.0)
     multipliers = model.propose(1.0, 1.0).multipliers
     square = float(multipliers @ model.gram[1:, 1:] @ multipliers)
@@ -19,7 +21,9 @@ def has_no_descent(x: Tensor, gradients: Gradients, g: Tensor, tolerance: float)
 
 
 def first_metric(x: Tensor, gradients: Gradients, g: Tensor) -> Metric:
-    """The scaled identity in which the first step would remove the largest violation, or be as long as ``x``, if that is shorter."""
+    """The scaled identity in which the first step would remove the largest violation, or be as long as ``x``, if that
+    is shorter.
+    """
     largest = gradients.g[int(g.argmax())]
     size = float(torch.linalg.vector_norm(largest, dtype=torch.float64))
     reach = max(1.0, float(torch.linalg.vector_norm(x, dtype=torch.float64)))
@@ -27,7 +31,9 @@ def first_metric(x: Tensor, gradients: Gradients, g: Tensor) -> Metric:
 
 
 def displaced(x: Tensor, attempt: int) -> Tensor:
-    """``x`` moved at random, the same way each time it is asked: further at each attempt, in proportion to each coordinate."""
+    """``x`` moved at random, the same way each time it is asked: further at each attempt, in proportion to each
+    coordinate.
+    """
     generator = torch.Generator().manual_seed(attempt)
     direction = torch.randn(x.numel(), generator=generator, dtype=torch.float64).to(x)
     return x + 1e-3 * 10.0**attempt * (1 + x.abs()) * direction

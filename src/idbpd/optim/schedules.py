@@ -11,7 +11,7 @@ Schedule: TypeAlias = Callable[[int], float]
 def constant(value: float) -> Schedule:
     """K -> value: the step size gamma of the experiments."""
     _positive("value", value)
-    return lambda k: value
+    return lambda _: value
 
 
 def barrier(alpha: float, exponent: float = 1.001) -> Schedule:
@@ -57,8 +57,9 @@ class LogarithmicSteps:
 class TheoremConstraintSteps:
     """M_k of Theorem 2: factor * max(max(1, 1/(2 theta)) log T, log(T [psi]_+^{4 theta - 2})) steps of ascent on w.
 
-    The second term counts only while zeta = [psi]_+ ||grad psi|| > 0. It depends on the value of psi, so each step then waits for the
-    device once; with ``theta`` = 1/2 it is log T, and nothing is waited for. ``factor`` stands for 1 / (1 - delta_w).
+    The second term counts only while zeta = [psi]_+ ||grad psi|| > 0. It depends on the value of psi, so each step then
+    waits for the device once; with ``theta`` = 1/2 it is log T, and nothing is waited for. ``factor`` stands for 1 / (1
+    - delta_w).
     """
 
     horizon: int

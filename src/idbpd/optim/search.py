@@ -34,13 +34,16 @@ def search(
     values: tuple[float, Tensor],
     model: Model,
     merit: Merit,
+    *,
     doubt: float,
     t: float,
 ) -> Found | Unbounded | None:
-    """Shorten the arc from ``t`` on until the merit function falls by a fair share of what the model says, up to ``doubt``.
+    """Shorten the arc from ``t`` on until the merit function falls by a fair share of what the model says, up to
+    ``doubt``.
 
-    A trial value that is not finite only shortens the arc. When the curvature of a constraint spoils the first trial (the effect of
-    Maratos), a second-order correction comes first: the model with the constraints' values at the trial. None when no length will do.
+    A trial value that is not finite only shortens the arc. When the curvature of a constraint spoils the first trial
+    (the effect of Maratos), a second-order correction comes first: the model with the constraints' values at the trial.
+    None when no length will do.
     """
     f, g = values
     start = merit.at(f, g)
@@ -86,8 +89,8 @@ def host_values(evaluation: Evaluation) -> tuple[float, Tensor]:
 def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_new: float, g_new: Tensor) -> float:
     """The merit of a trial, infinite where it has none.
 
-    A step that makes the violation worse is not credited with more than a few times the fall of f that it promised: an objective
-    that falls faster and faster in the infeasible would outbid any penalty.
+    A step that makes the violation worse is not credited with more than a few times the fall of f that it promised: an
+    objective that falls faster and faster in the infeasible would outbid any penalty.
     """
     f, g = values
     if not (math.isfinite(f_new) and bool(g_new.isfinite().all())):
@@ -98,7 +101,7 @@ def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_
 
 
 def _shrinkage(rise: float, slope: float) -> float:
-    """By how much to shorten: to the minimiser of the parabola with the model's slope through the trial, within bounds."""
+    """By how much to shorten: to the minimiser of the parabola with the model's slope through the trial, in bounds."""
     if rise == math.inf:
         return 0.2
     excess = rise - slope

@@ -1,6 +1,7 @@
-"""What one step teaches about curvature: the next metric from the change of the Lagrangian's gradient along the step."""
+"""What one step teaches about curvature: the next metric from the change of the Lagrangian's gradient along it."""
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,19 +12,26 @@ from idbpd.optim.oracle import Gradients
 _DAMPING = 0.1
 
 
-def learn_pair(
-    metric: Metric, s: Tensor, weights: Tensor, t: float, old: Gradients, new: Gradients, memory: int
-) -> Metric:
-    """The quasi-Newton metric after the step ``s`` = -t H v with v = sum of ``weights`` times the old gradients.
+class Step(NamedTuple):
+    """A step s = -t H v in the metric H, where v = sum of ``weights`` times the gradients at its beginning."""
 
-    The change y is taken with the same weights (a and the multipliers) at both ends, so that it measures the Lagrangian's curvature
-    and not the change of the multipliers. Along constraints that curvature may be negative; Powell's damping mixes in B s = -t v, which
-    is known without B, until s'y is a fair share of s'Bs.
+    s: Tensor
+    weights: Tensor  # (1 + c,) on the host: a and the multipliers
+    t: float
+    before: Gradients
+    after: Gradients
+
+
+def learn_pair(metric: Metric, step: Step, memory: int) -> Metric:
+    """The quasi-Newton metric after a step.
+
+    The change y is taken with the same weights at both ends, so that it measures the Lagrangian's curvature and not
+    the change of the multipliers. Along constraints that curvature may be negative; Powell's damping mixes in
+    B s = -t v, which is known without B, until s'y is a fair share of s'Bs.
     """
-    v, y, numbers = _changes(s, weights, old, new)
-    ss, sy, yy, sv, vv, size = numbers
-    sBs = -t * sv
-    blur = 20 * torch.finfo(s.dtype).eps * size  # a change of gradient as small as this is rounding
+    v, y, (ss, sy, yy, sv, vv, size) = _changes(step)
+    t, sBs = step.t, -step.t * sv
+    blur = 20 * torch.finfo(v.dtype).eps * size  # a change of gradient as small as this is rounding
     if yy <= blur**2:
         if t * t * vv <= blur**2:
             return metric  # a step too short to measure teaches nothing
@@ -36,18 +44,22 @@ def learn_pair(
         theta = (1 - _DAMPING) * sBs / (sBs - sy)
         y = theta * y - (1 - theta) * t * v
         sy = _DAMPING * sBs
-    return metric.updated(s, y, sy, scale, memory)
+    return metric.updated(step.s, y, sy, scale, memory)
 
 
-def learn_scale(metric: Metric, s: Tensor, weights: Tensor, t: float, old: Gradients, new: Gradients) -> Metric:
-    """The identity metric after a step: its scale, a step size, grows by at most sqrt 2 and stays below 1/(2L), L the local curvature."""
-    _, _, (ss, _, yy, *_) = _changes(s, weights, old, new)
-    grown = math.sqrt(2) * metric.scale * t
-    return identity(s, min(grown, 0.5 * math.sqrt(ss / yy)) if yy > 0 else grown)
+def learn_scale(metric: Metric, step: Step) -> Metric:
+    """The identity metric after a step: its scale, a step size, grows by at most sqrt 2 and stays below 1/(2L).
+
+    L is the curvature of the Lagrangian that the step has seen.
+    """
+    _, _, (ss, _, yy, *_) = _changes(step)
+    grown = math.sqrt(2) * metric.scale * step.t
+    return identity(step.s, min(grown, 0.5 * math.sqrt(ss / yy)) if yy > 0 else grown)
 
 
-def _changes(s: Tensor, weights: Tensor, old: Gradients, new: Gradients) -> tuple[Tensor, Tensor, list[float]]:
-    """v, y, and in one transfer the numbers s's, s'y, y'y, s'v, v'v and the size of the terms that v is a sum of."""
+def _changes(step: Step) -> tuple[Tensor, Tensor, list[float]]:
+    """v, y, and in one transfer s's, s'y, y'y, s'v, v'v and the size of the terms that v is a sum of."""
+    s, weights, _, old, new = step
     w = weights.to(s)
     v = w[0] * old.f + w[1:] @ old.g
     y = w[0] * new.f + w[1:] @ new.g - v

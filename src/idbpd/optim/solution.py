@@ -39,7 +39,7 @@ class History(NamedTuple):
         return torch.stack([self.stationarity, self.infeasibility, self.slackness]).amax(0)
 
     def extended(self, records: Sequence[Record]) -> "History":
-        """This history with further records: one transfer from the device per quantity, however many they are."""
+        """The history with further records: one transfer from the device per quantity, however many they are."""
         if not records:
             return self
         kkt = torch.stack([torch.stack(tuple(record.kkt)) for record in records]).cpu()
@@ -80,8 +80,9 @@ class Best(NamedTuple):
     def or_better(self, iterate: Iterate, tolerance: float, by_residual: bool) -> "Best":
         """The better of the two, chosen on the device.
 
-        By residual: the smaller worst residual; the first that meets the tolerance stays. Else: feasible before infeasible, then the
-        lower f among the feasible and the smaller violation among the infeasible. An iterate that is not finite is never chosen.
+        By residual: the smaller worst residual; the first that meets the tolerance stays. Else: feasible before
+        infeasible, then the lower f among the feasible and the smaller violation among the infeasible. An iterate that
+        is not finite is never chosen.
         """
         new = first_best(iterate)
         if by_residual:

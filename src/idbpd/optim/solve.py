@@ -26,14 +26,16 @@ def solve(
     method: Method[Any] = _DEFAULT,
     max_steps: int = 20_000,
     tolerance: float = 1e-6,
+    *,
     callback: Callback | None = None,
     state: RunState | None = None,
 ) -> Solution:
-    """Run ``method`` on ``problem`` from ``x0`` until all KKT residuals are at most ``tolerance`` or ``max_steps`` steps are done.
+    """Run ``method`` on ``problem`` from ``x0`` until all KKT residuals are at most ``tolerance`` or ``max_steps``
+    steps are done.
 
     ``callback`` is called with the `Record` of every step (the start is step 0) and ends the run by returning True.
-    ``state``, the ``solution.state`` of an earlier run of the same method on the same problem, goes on from there exactly as if that run
-    had not ended; ``max_steps`` counts from the very start, and ``x0`` only gives the shape.
+    ``state``, the ``solution.state`` of an earlier run of the same method on the same problem, goes on from there
+    exactly as if that run had not ended; ``max_steps`` counts from the very start, and ``x0`` only gives the shape.
     """
     if isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 0:
         raise ValueError(f"max_steps must be a non-negative integer, got {max_steps!r}")
@@ -68,10 +70,16 @@ def solve(
         records.append(_record(run.step, iterate, oracle))
         stopped = callback is not None and callback(records[-1]) is True
     run = run._replace(history=run.history.extended(records))
-    return _finish(method, oracle, layout, run, ending, tolerance)
+    return _finish(method, oracle, layout, _Ended(run, *ending), tolerance)
 
 
 class _Ending(NamedTuple):
+    status: Status
+    reason: str
+
+
+class _Ended(NamedTuple):
+    run: RunState
     status: Status
     reason: str
 
@@ -96,11 +104,9 @@ def _columns(iterate: Iterate) -> list[Tensor]:
     return [number.reshape(1) for number in iterate.residuals]
 
 
-def _finish(
-    method: Method[Any], oracle: "_Counted", layout: Layout, run: RunState, ending: _Ending, tolerance: float
-) -> Solution:
+def _finish(method: Method[Any], oracle: "_Counted", layout: Layout, ended: _Ended, tolerance: float) -> Solution:
     """The answer, with its certificate computed at the very point that is returned."""
-    status, reason = ending
+    run, status, reason = ended
     if status is Status.CONVERGED and not method.picks_by_residual:
         evaluation, gradients, multipliers, found = method.iterate(run.method)
     else:
@@ -136,7 +142,9 @@ def _finish(
 
 
 def _last_step(run: RunState, tolerance: float) -> int:
-    """The step at which a run that is only looked at now and then was over: the first to converge, or the last finite one."""
+    """The step at which a run that is only looked at now and then was over: the first to converge, or the last finite
+    one.
+    """
     worst = run.history.worst
     over = (worst <= tolerance).nonzero()
     if over.numel():
