@@ -165,7 +165,7 @@ def test_single_precision(name: str) -> None:
     assert float(found.error) <= 1e-4 * (1.0 + abs(maximum))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7), kind=st.sampled_from(["box", "simplex", "ball"]))
 def test_no_feasible_point_is_better_than_value_plus_error(seed: int, n: int, kind: str) -> None:
     random = torch.Generator().manual_seed(seed)
@@ -183,11 +183,11 @@ def test_no_feasible_point_is_better_than_value_plus_error(seed: int, n: int, ki
         found = maximise(function, over, others[0], max_steps=max_steps)
         best = max(float(function(other)) for other in others)
         assert best <= float(found.value) + float(found.error) + 1e-12
-        assert float(found.value) >= float(function(others[0]))
+        assert float(found.value) >= float(function(others[0])) - 1e-13
     assert float(found.error) <= 1e-10
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 12), kind=st.sampled_from(["box", "simplex", "ball"]))
 def test_a_concave_quadratic_takes_one_step(seed: int, n: int, kind: str) -> None:
     random = torch.Generator().manual_seed(seed)
@@ -336,7 +336,7 @@ def test_without_a_maximum_the_error_is_infinite(n: int) -> None:
         assert maximiser.calls < 2_000
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.sampled_from([1, 2, 3, 5, 60]))
 def test_never_worse_than_the_start(seed: int, n: int) -> None:
     random = torch.Generator().manual_seed(seed)
@@ -376,11 +376,11 @@ def test_bad_input_is_named() -> None:
 def test_the_maximiser_itself_is_right_and_not_only_its_value(over: ConvexSet, seed: int) -> None:
     random = torch.Generator().manual_seed(seed)
     root = torch.randn(3, 3, dtype=torch.float64, generator=random)
-    b, c = torch.randn(2, 3, dtype=torch.float64, generator=random)
+    b, c = torch.randn(2, 3, dtype=torch.float64, generator=random).unbind()
 
     def function(w: Tensor) -> Tensor:
         curved: Tensor = (root @ w).square().sum() + (w + c).exp().sum() + 0.1 * w.square().sum()
-        return 2.0 * b @ w - curved
+        return 2.0 * (b * w).sum() - curved
 
     maximiser = Maximiser(over)
     w = over.centre(b)

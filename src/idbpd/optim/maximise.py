@@ -91,11 +91,17 @@ class Maximiser:
     def _maximise(self, f: InnerFunction, start: Tensor) -> Maximum:
         if start.numel() <= SMALL and is_supported(self._over):
             known = self._curvature if self._is_curvature_constant else None
-            found = self._climb(f, start, known)
+            found = self._climb(f, start, known or self._guess(f, start))
             if found is not None:
                 self._is_curvature_constant &= known is None or found.curvature is known
                 return self._globally(f, found)
         return self._with_many_variables(f, start)
+
+    def _guess(self, f: InnerFunction, point: Tensor) -> Curvature | None:
+        """The Hessian for the price of one of its columns, if it is ``-c I`` or 0; what is built on it is verified."""
+        n = point.numel()
+        c = _spherical_curvature(f, point) if self._is_quadratic and n > 3 else None
+        return None if c is None else Curvature.of(-c * torch.eye(n, dtype=torch.float64))
 
     def _globally(self, f: InnerFunction, found: Ascended) -> Maximum:
         """Make sure of a local maximum: the function is a concave quadratic, or the search finds no better."""
@@ -165,7 +171,7 @@ class Maximiser:
         here = f.local(start)
         for attempt in range(2):
             if self._spherical is None or attempt:
-                self._spherical = _spherical_curvature(f, here)
+                self._spherical = _spherical_curvature(f, start)
             if self._spherical is None:
                 break
             ended = self._one_projection(f, here, self._spherical)
@@ -200,10 +206,10 @@ class Maximiser:
         return Maximum(there.point, there.value, gap.bound)
 
 
-def _spherical_curvature(f: InnerFunction, here: Local) -> float | None:
+def _spherical_curvature(f: InnerFunction, point: Tensor) -> float | None:
     """The c for which the Hessian maps a direction v without structure to ``-c v``; None if there is none."""
-    v = _unstructured(here.point)
-    products = f.curvatures(here.point, [v])
+    v = _unstructured(point)
+    products = f.curvatures(point, [v])
     if products is None:
         return None
     c = -float((products[0].double() * v.double()).sum() / v.double().square().sum())
