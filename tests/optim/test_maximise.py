@@ -327,6 +327,19 @@ def test_a_hole_in_the_domain_is_walked_around(n: int) -> None:
     assert float(found.value) == pytest.approx(n * (math.log(0.5) - 0.8), abs=1e-9)
 
 
+@pytest.mark.parametrize("n", [1, 5, 100])
+def test_an_infinite_slope_at_the_start_is_left(n: int) -> None:
+    found = maximise(lambda w: (w.sqrt() - w).sum(), box(n, 0.0), torch.zeros(n, dtype=torch.float64))
+    assert float(found.value) == pytest.approx(0.25 * n, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 100])
+def test_a_gradient_that_is_not_finite_certifies_nothing(n: int) -> None:
+    found = maximise(lambda w: 1.0 + (w * math.nan).sum().nan_to_num(0.0) * 0.0, box(n), torch.zeros(n).double())
+    assert float(found.value) == 1.0
+    assert float(found.error) == math.inf
+
+
 @pytest.mark.parametrize("n", [2, 100])
 def test_without_a_maximum_the_error_is_infinite(n: int) -> None:
     for function in (lambda w: w.sum(), lambda w: w.square().sum() + w.sum()):

@@ -2,15 +2,16 @@
 
 What is exact, and how it is known:
 
-- few variables (up to `SMALL`) over a simplex, box, ball or all of R^n: Newton's method with the quadratic model
-maximised exactly over the set. On a quadratic function the first step is the answer. That the function *is* its
-quadratic model is checked at a point far away; where it is not, a search over the set looks for a better local
-maximum; - many variables: if the Hessian is ``-c I``, the answer is one projection; if it is 0, one linear
-maximisation. Otherwise first-order ascent.
+- Few variables (up to `SMALL`) over a simplex, box, ball or all of R^n: Newton's method, with the quadratic model
+  maximised exactly over the set. On a quadratic function the first step is the answer. That the function *is* its
+  model is checked at a point far away; where it is not, a search over the set looks for a higher peak.
+- Many variables: if the Hessian is ``-c I``, the answer is one projection, and if it is 0, one linear maximisation; the
+  gap at the answer verifies it. Otherwise first-order ascent.
 
-The error in the result is the Frank-Wolfe gap at the returned point (on unbounded sets, the rise that the curvature
-still allows). It bounds ``max - value`` for every concave function. For others it certifies a local maximum only, and
-the search is what speaks for the global one.
+The error in the result is the Frank-Wolfe gap at the returned point; on unbounded sets, the rise that the curvature
+still allows. The gap bounds ``max - value`` for every concave function. For others it certifies a local maximum only,
+and the search speaks for the global one: in up to three dimensions a grid, beyond that scattered points and corners,
+and none beyond `SMALL`. At a kink the gap does not vanish: there it is a bound, but not a sharp one.
 """
 
 import math
@@ -59,8 +60,8 @@ def maximise(
 class Maximiser:
     """Maximises one function after another over one set, and remembers between calls what kind of function it is.
 
-    What is remembered saves the search for structure, and is verified at each call. It changes the effort, not the
-    result.
+    What is remembered saves the search for structure, and is verified at each call. It changes the effort; the result,
+    by rounding at most. ``calls`` counts the evaluations of all functions so far, a batch or a Hessian as one.
     """
 
     def __init__(self, over: ConvexSet, *, accuracy: float = 1e-12, max_steps: int = 500) -> None:
@@ -137,11 +138,10 @@ class Maximiser:
 
     def _starts(self, f: InnerFunction, found: Ascended) -> list[Tensor]:
         point, value, margin = found.at.here.point, found.at.value, found.quality.tolerance
-        margin = margin if math.isfinite(margin) else 0.0  # the gradient may be infinite at the edge of the domain
         if self._is_batchable:
             try:
                 return promising_starts(f, self._over, point, value=value, margin=margin, batched=True)
-            except RuntimeError:  # the function branches on its argument or reads a number out of it
+            except Exception:  # it branches on its argument, say, or reads a number out of it; one by one it may do so
                 self._is_batchable = False
         return promising_starts(f, self._over, point, value=value, margin=margin, batched=False)
 
@@ -177,9 +177,16 @@ class Maximiser:
             ended = self._one_projection(f, here, self._spherical)
             if ended is not None:
                 return ended
+        self._spherical = None
         if not bool(here.value.isfinite()):
             return _maximum(here, math.inf)
-        self._spherical = None
+        if not bool(
+            here.gradient.isfinite().all()
+        ):  # at the edge of the domain, perhaps: a little further in it may be
+            inside = f.local(start + 0.1 * (self._over.centre(start) - start))
+            if not bool(inside.value >= here.value) or not bool(inside.gradient.isfinite().all()):
+                return _maximum(here, math.inf)
+            here = inside
         best, gap = spectral_ascent(f, self._over, here, self._accuracy, self._max_steps)
         tolerance = self._accuracy * (best.value.abs() + gap.magnitude) + rounding(best, gap)
         if bool(gap.bound > tolerance) and start.numel() <= MEDIUM and is_supported(self._over):
