@@ -403,3 +403,20 @@ def test_the_maximiser_itself_is_right_and_not_only_its_value(over: ConvexSet, s
         w = w.detach()
         # An error of this size in w is one of the same size in the gradient of the outer problem.
         assert float((over.project(w + gradient) - w).abs().max()) <= 1e-12
+
+
+@pytest.mark.parametrize("kind", ["ball", "chi-square ball", "space", "box", "simplex"])
+def test_the_maximiser_is_right_in_many_variables_too(kind: str) -> None:
+    n = 600
+    weights, b = torch.linspace(1.0, 5.0, n, dtype=torch.float64), torch.randn(n, dtype=torch.float64)
+    sets: dict[str, ConvexSet] = {
+        "ball": Ball(torch.zeros(n).double(), 3.0),
+        "chi-square ball": ChiSquareBall(n, 0.5),
+        "space": Space(n),
+        "box": box(n),
+        "simplex": Simplex(n),
+    }
+    over = sets[kind]
+    w = maximise(lambda w: b @ w - 0.5 * (weights * w) @ w - 0.1 * w.exp().sum(), over, over.centre(b)).point
+    gradient = b - weights * w - 0.1 * w.exp()
+    assert float((over.project(w + 0.2 * gradient) - w).abs().max()) <= 1e-9

@@ -33,7 +33,8 @@ __all__ = ["Maximiser", "Maximum", "ascend", "maximise"]
 
 SMALL = 50  # up to here Newton's method comes first: a Hessian costs as many gradients as there are variables
 NEWTON_STEPS = 100  # a smooth function takes a few; one with kinks takes all there are, and its error says so
-MEDIUM = 500  # up to here it comes to help where first-order ascent has not arrived
+MEDIUM = 500  # up to here it comes to the rescue where first-order ascent has not arrived
+RESCUE_STEPS = 15
 
 
 class Maximum(NamedTuple):
@@ -131,10 +132,11 @@ class Maximiser:
                     best = other
         return _maximum(best.at.here, best.quality.error)
 
-    def _climb(self, f: InnerFunction, start: Tensor, known: Curvature | None) -> Ascended | None:
-        return newton_ascent(
-            f, self._over, start, known, accuracy=self._accuracy, max_steps=min(self._max_steps, NEWTON_STEPS)
-        )
+    def _climb(
+        self, f: InnerFunction, start: Tensor, known: Curvature | None, max_steps: int = NEWTON_STEPS
+    ) -> Ascended | None:
+        max_steps = min(self._max_steps, max_steps)
+        return newton_ascent(f, self._over, start, known, accuracy=self._accuracy, max_steps=max_steps)
 
     def _starts(self, f: InnerFunction, found: Ascended) -> list[Tensor]:
         point, value, margin = found.at.here.point, found.at.value, found.quality.tolerance
@@ -190,7 +192,7 @@ class Maximiser:
         best, gap = spectral_ascent(f, self._over, here, self._accuracy, self._max_steps)
         tolerance = self._accuracy * (best.value.abs() + gap.magnitude) + rounding(best, gap)
         if bool(gap.bound > tolerance) and start.numel() <= MEDIUM and is_supported(self._over):
-            found = self._climb(f, best.point, None)
+            found = self._climb(f, best.point, None, max_steps=RESCUE_STEPS)
             if found is not None and found.at.value >= float(best.value - tolerance):
                 return _maximum(found.at.here, found.quality.error)
         return Maximum(best.point, best.value, gap.bound)
