@@ -12,7 +12,7 @@ from torch import Tensor
 
 from idbpd.optim.sets import ChiSquareBall, KLBall, Simplex
 
-SETTINGS = settings(max_examples=40, deadline=None)
+SETTINGS = settings(max_examples=20, deadline=None)
 DivergenceBall = type[ChiSquareBall] | type[KLBall]
 KINDS: list[DivergenceBall] = [ChiSquareBall, KLBall]
 RADII = [1e-8, 1e-3, 0.1, 0.5, 1.0, 5.0]

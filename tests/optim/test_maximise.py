@@ -165,7 +165,7 @@ def test_single_precision(name: str) -> None:
     assert float(found.error) <= 1e-4 * (1.0 + abs(maximum))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 7), kind=st.sampled_from(["box", "simplex", "ball"]))
 def test_no_feasible_point_is_better_than_value_plus_error(seed: int, n: int, kind: str) -> None:
     random = torch.Generator().manual_seed(seed)
@@ -183,11 +183,11 @@ def test_no_feasible_point_is_better_than_value_plus_error(seed: int, n: int, ki
         found = maximise(function, over, others[0], max_steps=max_steps)
         best = max(float(function(other)) for other in others)
         assert best <= float(found.value) + float(found.error) + 1e-12
-        assert float(found.value) >= float(function(others[0]))
+        assert float(found.value) >= float(function(others[0])) - 1e-13
     assert float(found.error) <= 1e-10
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 12), kind=st.sampled_from(["box", "simplex", "ball"]))
 def test_a_concave_quadratic_takes_one_step(seed: int, n: int, kind: str) -> None:
     random = torch.Generator().manual_seed(seed)
@@ -327,6 +327,19 @@ def test_a_hole_in_the_domain_is_walked_around(n: int) -> None:
     assert float(found.value) == pytest.approx(n * (math.log(0.5) - 0.8), abs=1e-9)
 
 
+@pytest.mark.parametrize("n", [1, 5, 100])
+def test_an_infinite_slope_at_the_start_is_left(n: int) -> None:
+    found = maximise(lambda w: (w.sqrt() - w).sum(), box(n, 0.0), torch.zeros(n, dtype=torch.float64))
+    assert float(found.value) == pytest.approx(0.25 * n, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 100])
+def test_a_gradient_that_is_not_finite_certifies_nothing(n: int) -> None:
+    found = maximise(lambda w: 1.0 + (w * math.nan).sum().nan_to_num(0.0) * 0.0, box(n), torch.zeros(n).double())
+    assert float(found.value) == 1.0
+    assert float(found.error) == math.inf
+
+
 @pytest.mark.parametrize("n", [2, 100])
 def test_without_a_maximum_the_error_is_infinite(n: int) -> None:
     for function in (lambda w: w.sum(), lambda w: w.square().sum() + w.sum()):
@@ -336,7 +349,7 @@ def test_without_a_maximum_the_error_is_infinite(n: int) -> None:
         assert maximiser.calls < 2_000
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.sampled_from([1, 2, 3, 5, 60]))
 def test_never_worse_than_the_start(seed: int, n: int) -> None:
     random = torch.Generator().manual_seed(seed)
@@ -376,11 +389,11 @@ def test_bad_input_is_named() -> None:
 def test_the_maximiser_itself_is_right_and_not_only_its_value(over: ConvexSet, seed: int) -> None:
     random = torch.Generator().manual_seed(seed)
     root = torch.randn(3, 3, dtype=torch.float64, generator=random)
-    b, c = torch.randn(2, 3, dtype=torch.float64, generator=random)
+    b, c = torch.randn(2, 3, dtype=torch.float64, generator=random).unbind()
 
     def function(w: Tensor) -> Tensor:
         curved: Tensor = (root @ w).square().sum() + (w + c).exp().sum() + 0.1 * w.square().sum()
-        return 2.0 * b @ w - curved
+        return 2.0 * (b * w).sum() - curved
 
     maximiser = Maximiser(over)
     w = over.centre(b)
@@ -390,3 +403,20 @@ def test_the_maximiser_itself_is_right_and_not_only_its_value(over: ConvexSet, s
         w = w.detach()
         # An error of this size in w is one of the same size in the gradient of the outer problem.
         assert float((over.project(w + gradient) - w).abs().max()) <= 1e-12
+
+
+@pytest.mark.parametrize("kind", ["ball", "chi-square ball", "space", "box", "simplex"])
+def test_the_maximiser_is_right_in_many_variables_too(kind: str) -> None:
+    n = 600
+    weights, b = torch.linspace(1.0, 5.0, n, dtype=torch.float64), torch.randn(n, dtype=torch.float64)
+    sets: dict[str, ConvexSet] = {
+        "ball": Ball(torch.zeros(n).double(), 3.0),
+        "chi-square ball": ChiSquareBall(n, 0.5),
+        "space": Space(n),
+        "box": box(n),
+        "simplex": Simplex(n),
+    }
+    over = sets[kind]
+    w = maximise(lambda w: b @ w - 0.5 * (weights * w) @ w - 0.1 * w.exp().sum(), over, over.centre(b)).point
+    gradient = b - weights * w - 0.1 * w.exp()
+    assert float((over.project(w + 0.2 * gradient) - w).abs().max()) <= 1e-9

@@ -24,7 +24,7 @@ def a_set(kind: str, n: int, random: torch.Generator) -> ConvexSet:
     return sets[kind]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 15), scale=st.sampled_from([1e-6, 1.0, 1e6]))
 @pytest.mark.parametrize("kind", ["box", "half box", "flat box", "simplex", "ball", "large ball", "space"])
 def test_the_gradient_points_out_of_the_set(kind: str, seed: int, n: int, scale: float) -> None:

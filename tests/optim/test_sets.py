@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from idbpd.optim.sets import Ball, Box, ChiSquareBall, ConvexSet, KLBall, Simplex, Space
 
-SETTINGS = settings(max_examples=50, deadline=None)
+SETTINGS = settings(max_examples=30, deadline=None)
 SETS: dict[str, ConvexSet] = {
     "simplex": Simplex(4),
     "box": Box(torch.tensor([-1.0, 0.0, 2.0, -3.0]), torch.tensor([1.0, 0.0, 5.0, -2.5])),

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+_CHUNK = 150  # points at once: a function of large data must not need that many times its memory for a whole grid
+
 PointFunction = Callable[[Tensor], Tensor]
 
 
@@ -40,7 +42,7 @@ class InnerFunction:
         # own.
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return torch.vmap(self._function)(points).double()
+            return torch.vmap(self._function, chunk_size=_CHUNK)(points).double()
 
     def local(self, point: Tensor) -> Local:
         """Value and gradient."""

@@ -2,15 +2,16 @@
 
 What is exact, and how it is known:
 
-- few variables (up to `SMALL`) over a simplex, box, ball or all of R^n: Newton's method with the quadratic model
-maximised exactly over the set. On a quadratic function the first step is the answer. That the function *is* its
-quadratic model is checked at a point far away; where it is not, a search over the set looks for a better local
-maximum; - many variables: if the Hessian is ``-c I``, the answer is one projection; if it is 0, one linear
-maximisation. Otherwise first-order ascent.
+- Few variables (up to `SMALL`) over a simplex, box, ball or all of R^n: Newton's method, with the quadratic model
+  maximised exactly over the set. On a quadratic function the first step is the answer. That the function *is* its
+  model is checked at a point far away; where it is not, a search over the set looks for a higher peak.
+- Many variables: if the Hessian is ``-c I``, the answer is one projection, and if it is 0, one linear maximisation; the
+  gap at the answer verifies it. Otherwise first-order ascent.
 
-The error in the result is the Frank-Wolfe gap at the returned point (on unbounded sets, the rise that the curvature
-still allows). It bounds ``max - value`` for every concave function. For others it certifies a local maximum only, and
-the search is what speaks for the global one.
+The error in the result is the Frank-Wolfe gap at the returned point; on unbounded sets, the rise that the curvature
+still allows. The gap bounds ``max - value`` for every concave function. For others it certifies a local maximum only,
+and the search speaks for the global one: in up to three dimensions a grid, beyond that scattered points and corners,
+and none beyond `SMALL`. At a kink the gap does not vanish: there it is a bound, but not a sharp one.
 """
 
 import math
@@ -32,7 +33,8 @@ __all__ = ["Maximiser", "Maximum", "ascend", "maximise"]
 
 SMALL = 50  # up to here Newton's method comes first: a Hessian costs as many gradients as there are variables
 NEWTON_STEPS = 100  # a smooth function takes a few; one with kinks takes all there are, and its error says so
-MEDIUM = 500  # up to here it comes to help where first-order ascent has not arrived
+MEDIUM = 500  # up to here it comes to the rescue where first-order ascent has not arrived
+RESCUE_STEPS = 15
 
 
 class Maximum(NamedTuple):
@@ -59,8 +61,8 @@ def maximise(
 class Maximiser:
     """Maximises one function after another over one set, and remembers between calls what kind of function it is.
 
-    What is remembered saves the search for structure, and is verified at each call. It changes the effort, not the
-    result.
+    What is remembered saves the search for structure, and is verified at each call. It changes the effort; the result,
+    by rounding at most. ``calls`` counts the evaluations of all functions so far, a batch or a Hessian as one.
     """
 
     def __init__(self, over: ConvexSet, *, accuracy: float = 1e-12, max_steps: int = 500) -> None:
@@ -91,11 +93,17 @@ class Maximiser:
     def _maximise(self, f: InnerFunction, start: Tensor) -> Maximum:
         if start.numel() <= SMALL and is_supported(self._over):
             known = self._curvature if self._is_curvature_constant else None
-            found = self._climb(f, start, known)
+            found = self._climb(f, start, known or self._guess(f, start))
             if found is not None:
                 self._is_curvature_constant &= known is None or found.curvature is known
                 return self._globally(f, found)
         return self._with_many_variables(f, start)
+
+    def _guess(self, f: InnerFunction, point: Tensor) -> Curvature | None:
+        """The Hessian for the price of one of its columns, if it is ``-c I`` or 0; what is built on it is verified."""
+        n = point.numel()
+        c = _spherical_curvature(f, point) if self._is_quadratic and n > 3 else None
+        return None if c is None else Curvature.of(-c * torch.eye(n, dtype=torch.float64))
 
     def _globally(self, f: InnerFunction, found: Ascended) -> Maximum:
         """Make sure of a local maximum: the function is a concave quadratic, or the search finds no better."""
@@ -124,18 +132,18 @@ class Maximiser:
                     best = other
         return _maximum(best.at.here, best.quality.error)
 
-    def _climb(self, f: InnerFunction, start: Tensor, known: Curvature | None) -> Ascended | None:
-        return newton_ascent(
-            f, self._over, start, known, accuracy=self._accuracy, max_steps=min(self._max_steps, NEWTON_STEPS)
-        )
+    def _climb(
+        self, f: InnerFunction, start: Tensor, known: Curvature | None, max_steps: int = NEWTON_STEPS
+    ) -> Ascended | None:
+        max_steps = min(self._max_steps, max_steps)
+        return newton_ascent(f, self._over, start, known, accuracy=self._accuracy, max_steps=max_steps)
 
     def _starts(self, f: InnerFunction, found: Ascended) -> list[Tensor]:
         point, value, margin = found.at.here.point, found.at.value, found.quality.tolerance
-        margin = margin if math.isfinite(margin) else 0.0  # the gradient may be infinite at the edge of the domain
         if self._is_batchable:
             try:
                 return promising_starts(f, self._over, point, value=value, margin=margin, batched=True)
-            except RuntimeError:  # the function branches on its argument or reads a number out of it
+            except Exception:  # it branches on its argument, say, or reads a number out of it; one by one it may do so
                 self._is_batchable = False
         return promising_starts(f, self._over, point, value=value, margin=margin, batched=False)
 
@@ -165,19 +173,26 @@ class Maximiser:
         here = f.local(start)
         for attempt in range(2):
             if self._spherical is None or attempt:
-                self._spherical = _spherical_curvature(f, here)
+                self._spherical = _spherical_curvature(f, start)
             if self._spherical is None:
                 break
             ended = self._one_projection(f, here, self._spherical)
             if ended is not None:
                 return ended
+        self._spherical = None
         if not bool(here.value.isfinite()):
             return _maximum(here, math.inf)
-        self._spherical = None
+        if not bool(
+            here.gradient.isfinite().all()
+        ):  # at the edge of the domain, perhaps: a little further in it may be
+            inside = f.local(start + 0.1 * (self._over.centre(start) - start))
+            if not bool(inside.value >= here.value) or not bool(inside.gradient.isfinite().all()):
+                return _maximum(here, math.inf)
+            here = inside
         best, gap = spectral_ascent(f, self._over, here, self._accuracy, self._max_steps)
         tolerance = self._accuracy * (best.value.abs() + gap.magnitude) + rounding(best, gap)
         if bool(gap.bound > tolerance) and start.numel() <= MEDIUM and is_supported(self._over):
-            found = self._climb(f, best.point, None)
+            found = self._climb(f, best.point, None, max_steps=RESCUE_STEPS)
             if found is not None and found.at.value >= float(best.value - tolerance):
                 return _maximum(found.at.here, found.quality.error)
         return Maximum(best.point, best.value, gap.bound)
@@ -200,10 +215,10 @@ class Maximiser:
         return Maximum(there.point, there.value, gap.bound)
 
 
-def _spherical_curvature(f: InnerFunction, here: Local) -> float | None:
+def _spherical_curvature(f: InnerFunction, point: Tensor) -> float | None:
     """The c for which the Hessian maps a direction v without structure to ``-c v``; None if there is none."""
-    v = _unstructured(here.point)
-    products = f.curvatures(here.point, [v])
+    v = _unstructured(point)
+    products = f.curvatures(point, [v])
     if products is None:
         return None
     c = -float((products[0].double() * v.double()).sum() / v.double().square().sum())

@@ -14,7 +14,7 @@ from idbpd.optim.quadratic_program import maximise_quadratic, maximise_separable
 from idbpd.optim.sets import Box, ConvexSet
 
 _HALVINGS = 40
-_SLACK = 100.0
+_SLACK = 100.0  # how far the function's own rounding may be above that of its value
 _PATIENCE = 3  # steps that gain nothing before rounding is blamed
 _FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
 
@@ -92,8 +92,7 @@ class Ascended(NamedTuple):
 def newton_ascent(
     f: InnerFunction, over: ConvexSet, start: Tensor, known: Curvature | None, *, accuracy: float, max_steps: int
 ) -> Ascended | None:
-    """Ascend from ``start``, a point of the set, first with a curvature ``known`` from an earlier call, then with
-    fresh ones.
+    """Ascend from ``start``, a point of the set, first with the curvature ``known`` beforehand, then with fresh ones.
 
     On a quadratic function of known curvature this takes two gradients. None when there is no second derivative.
     """
@@ -161,11 +160,13 @@ def _point(over: ConvexSet, at: Visited, flat: list[float]) -> Tensor:
 
 def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float) -> Quality:
     """The Frank-Wolfe gap, or the rise of the model on an unbounded set, against the sizes that the function takes."""
+    if not at.is_finite:
+        return Quality(math.inf, 0.0, 0.0)
     y, g = at.point, at.gradient
     s = over.support(at.here.gradient).flatten().tolist() if over.is_bounded else _target(over, at, curvature)
     d = [si - yi for si, yi in zip(s, y, strict=True)]
     error = max(0.0, _dot(g, d))
-    # Over an unbounded set the model's rise at its maximum is half the slope, and nothing if there is no maximum.
+    # Where the model has no maximum, nothing bounds the function.
     if not over.is_bounded and error > 0.0:
         error = error - 0.5 * bend(curvature.model, d) if curvature.is_concave and curvature.size > 0.0 else math.inf
     magnitude = sum(abs(gi) * (abs(yi) + abs(di)) for gi, yi, di in zip(g, y, d, strict=True))
@@ -196,7 +197,6 @@ def _search(
             gain = ahead.value - at.value
             if gain > 1e-4 * length * slope:
                 return ahead
-            # The function's own rounding may be far above that of its value; where the error halves it does not matter.
             if gain >= -_SLACK * quality.noise and _assess(over, ahead, curvature, 1.0).error < 0.5 * quality.error:
                 return ahead
         length *= 0.5

@@ -16,6 +16,7 @@ from idbpd.optim.optimality_gap import Gap, curved_gap, linear_gap, rounding
 
 _MEMORY = 8  # values that a step may fall back behind
 _HALVINGS = 40
+_ENCORE = 30  # steps taken for the sake of the point after its value is good
 _FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
 
 
@@ -33,11 +34,16 @@ def spectral_ascent(
     recent: deque[float] = deque([float(here.value)], maxlen=_MEMORY)
     length = _first_length(here)
     far = _FAR * (1.0 + float(here.point.abs().amax()))
+    encore = _ENCORE
     for _ in range(max_steps):
         scale = abs(float(here.value)) + float(gap.magnitude)
-        # On an unbounded set the bound is quadratic in the distance to the maximiser, the gap linear.
-        if float(gap.bound) <= max(accuracy, 4.0 * eps) ** (1 if over.is_bounded else 2) * scale:
-            break
+        # The bound is quadratic in the distance to a maximiser on a curved boundary or in free space: small as it is,
+        # the point may be right to its square root only. So the steps must have become small, too.
+        if float(gap.bound) <= max(accuracy, 4.0 * eps) * scale:
+            step = over.project(here.point + length * here.gradient) - here.point
+            if not encore or float(step.norm()) <= max(1e-10, 16.0 * eps) * (1.0 + float(here.point.norm())):
+                break
+            encore -= 1
         if not over.is_bounded and float(here.point.abs().amax()) > far:
             break
         ahead = _search(f, over, here, length, floor=min(recent) - float(rounding(here, gap)))
@@ -52,7 +58,7 @@ def spectral_ascent(
         recent.append(float(here.value))
         noise = float(rounding(here, gap))
         gain = float(here.value - best.value)
-        if gain > noise or (gain >= -noise and bool(gap.bound < best_gap.bound)):
+        if gain > noise or (gain >= -noise and bool(gap.bound <= best_gap.bound)):
             best, best_gap = here, gap
     return best, best_gap
 
