@@ -1,3 +1,5 @@
+"""Every test starts from the same random numbers and computes the same way twice."""
+
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,11 +15,14 @@ os.environ["DO_NOT_TRACK"] = "true"
 
 
 @pytest.fixture(autouse=True)
-def _deterministic() -> Iterator[None]:
+def _reproducible() -> Iterator[None]:
     torch.manual_seed(0)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     yield
     torch.use_deterministic_algorithms(False)
+    torch.set_num_threads(threads)
 
 
 def copy_project(target: Path) -> Path:

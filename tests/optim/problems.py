@@ -151,7 +151,7 @@ def _classical() -> list[Case]:
                 [[1, 1, 1], [4, -2, -1], [0.1, 3, 3]], convex=False),
         _closed("hs64", lambda x: 5 * x[0] + 50000 / x[0] + 20 * x[1] + 72000 / x[1] + 10 * x[2] + 144000 / x[2],
                 [lambda x: 4 / x[0] + 32 / x[1] + 120 / x[2] - 1, lambda x: 1e-5 - x[0], lambda x: 1e-5 - x[1], lambda x: 1e-5 - x[2]],
-                [[1, 1, 1], [100, 100, 200]], unique=True),
+                [[100, 100, 200], [50, 80, 300]]),
         _closed("hs66", lambda x: 0.2 * x[2] - 0.8 * x[0],
                 [lambda x: x[0].exp() - x[1], lambda x: x[1].exp() - x[2], lambda x: -x[0], lambda x: x[0] - 100,
                  lambda x: -x[1], lambda x: x[1] - 100, lambda x: -x[2], lambda x: x[2] - 10],

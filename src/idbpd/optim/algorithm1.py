@@ -24,10 +24,12 @@ class Algorithm1State(NamedTuple):
 
 
 def multiplier(g: Tensor, gradients: Gradients, alpha: float) -> Tensor:
-    """lambda_k of Algorithm 1 (eq. update:lambda with the indicator zeta), float64 and without a host sync for one constraint.
+    """lambda_k of Algorithm 1 (eq. update:lambda with the indicator zeta), float64 and without a host sync for one
+    constraint.
 
-    With rho = ||grad psi||, lambda = [-<grad psi, grad phi> + alpha rho]_+ / ||grad psi||^2 where zeta = [psi]_+ rho > 0, else 0.
-    Several constraints (not in the paper): the multipliers of the same quadratic program, with a constraint for each zeta_i > 0.
+    With rho = ||grad psi||, lambda = [-<grad psi, grad phi> + alpha rho]_+ / ||grad psi||^2 where zeta = [psi]_+ rho >
+    0, else 0. Several constraints (not in the paper): the multipliers of the same quadratic program, with a constraint
+    for each zeta_i > 0.
     """
     if g.numel() == 0:
         return g.new_zeros(0)
@@ -43,7 +45,8 @@ def multiplier(g: Tensor, gradients: Gradients, alpha: float) -> Tensor:
     found = torch.zeros(g.numel(), dtype=torch.float64)
     if kept.numel():
         gram, linear = (G @ G.T).cpu(), (slope - alpha * rho).cpu()
-        # A budget far beyond any sensible multiplier keeps incompatible constraints (opposite gradients) from running away.
+        # A budget far beyond any sensible multiplier keeps incompatible constraints (opposite gradients) from running
+        # away.
         found[kept] = minimise_on_orthant(gram[kept][:, kept], linear[kept], 1e12)
     return found.to(g.device)
 
@@ -53,8 +56,8 @@ def multiplier(g: Tensor, gradients: Gradients, alpha: float) -> Tensor:
 class Algorithm1:
     """Algorithm 1 with its schedules. Made by `IDBPD.paper`.
 
-    The guarantee of Theorem 2 is about this method: with its schedules, after T steps some iterate has stationarity O(T^{-1/3}),
-    infeasibility O(T^{-1/(6 theta)}) and slackness O(T^{-(1 - theta)/(3 theta)}).
+    The guarantee of Theorem 2 is about this method: with its schedules, after T steps some iterate has stationarity
+    O(T^{-1/3}), infeasibility O(T^{-1/(6 theta)}) and slackness O(T^{-(1 - theta)/(3 theta)}).
     """
 
     gamma: Schedule
@@ -75,7 +78,9 @@ class Algorithm1:
         return self._state(0, oracle, evaluation)
 
     def step(self, oracle: Oracle, state: Algorithm1State, tolerance: float) -> Algorithm1State:  # noqa: ARG002
-        """x_{k+1} = x_k + gamma_k d_k with d_k = -grad phi - lambda_k grad psi, then N_k and M_k ascent steps on y and w."""
+        """x_{k+1} = x_k + gamma_k d_k with d_k = -grad phi - lambda_k grad psi, then N_k and M_k ascent steps on y and
+        w.
+        """
         k, evaluation, gradients, lam = state
         d = -gradients.f - lam.to(gradients.f.dtype) @ gradients.g
         x = evaluation.x + self.gamma(k) * d
@@ -85,7 +90,7 @@ class Algorithm1:
     def iterate(self, state: Algorithm1State) -> Iterate:
         """The iterate with the residuals at (x_k, y_k, w_k, lambda_k)."""
         found = residuals(state.evaluation.g, state.gradients, state.multipliers)
-        return Iterate(state.evaluation, state.multipliers, found)
+        return Iterate(state.evaluation, state.gradients, state.multipliers, found)
 
     def verdict(self, state: Algorithm1State) -> Verdict | None:  # noqa: ARG002
         """Algorithm 1 never gives up by itself."""

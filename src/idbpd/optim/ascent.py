@@ -27,6 +27,8 @@ def ascend(
     """
     if steps < 0:
         raise ValueError(f"ascend: steps must not be negative, but is {steps}")
+    if isinstance(step_size, float) and not step_size > 0.0:
+        raise ValueError(f"ascend: step_size must be positive, but is {step_size}")
     f = InnerFunction(function)
     y = over.project(start.detach())
     if steps == 0:

@@ -15,7 +15,9 @@ from idbpd.optim.sets import ConvexSet
 
 @final
 class AutogradOracle:
-    """Answers a method's questions about a `Problem`; holds no state besides the problem itself, so runs can be resumed exactly."""
+    """Answers a method's questions about a `Problem`; holds no state besides the problem itself, so runs can be resumed
+    exactly.
+    """
 
     def __init__(self, problem: Problem, layout: Layout) -> None:
         """Take the functions and sets of ``problem`` and the ``layout`` in which its functions want ``x``."""

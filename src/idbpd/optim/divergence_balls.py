@@ -75,9 +75,9 @@ class ChiSquareBall(ConvexSet):
         """Where the path along ``d`` leaves the ball; its end, uniform on the largest entries, if it never does."""
         n, r2 = self.n, 2.0 * self.radius / self.n
         d = d - d.amax(dim=-1, keepdim=True)
-        d = d / torch.where(d < 0.0, -d, 1.0).amax(
-            dim=-1, keepdim=True
-        )  # within [-1, 0]: squares neither overflow nor vanish
+        spread = -d.amin(dim=-1, keepdim=True)
+        d = d / torch.where(spread == 0.0, 1.0, spread)
+        d = torch.where(d > -1e-100, 0.0, d)  # a difference whose square vanishes is none
         down = d.sort(dim=-1, descending=True).values
         k = torch.arange(1, n + 1, dtype=d.dtype, device=d.device)
         mean = down.cumsum(dim=-1) / k
@@ -97,11 +97,11 @@ class ChiSquareBall(ConvexSet):
             count = mask.sum(dim=-1, keepdim=True).to(d.dtype)
             offset = torch.where(mask, d - torch.where(mask, d, 0.0).sum(dim=-1, keepdim=True) / count, 0.0)
             spread = offset.square().sum(dim=-1, keepdim=True)
-            room = (r2 - 1.0 / count + 1.0 / n).clamp(min=0.0)
+            room = (r2 - (1.0 / count - 1.0 / n)).clamp(min=0.0)
             t = torch.where(spread > 0.0, (room / spread).sqrt(), 0.0)
             y = torch.where(mask, (1.0 / count + t * offset).clamp(min=0.0), 0.0)
             mask = mask & (y > 0.0)
-        return y + (d - d)  # a NaN or an infinite entry in d has no answer: the difference makes it NaN
+        return y + (d - d).sum(dim=-1, keepdim=True)  # a NaN or an infinite entry has no answer: this makes all NaN
 
 
 @final
@@ -136,10 +136,10 @@ class KLBall(ConvexSet):
         """The nearest point; entries must be finite, or NaN comes back."""
         w = self.require_points(v).double()
         nearest = project_onto_simplex(w)
-        inside = (self.divergence(nearest) <= self.radius)[..., None]
-        if bool(inside.all()):
-            return nearest.to(v.dtype)
-        return torch.where(inside, nearest, self._project_outside(w)).to(v.dtype)
+        outside = ~(self.divergence(nearest) <= self.radius)
+        if bool(outside.any()):
+            nearest[outside] = self._project_outside(w[outside])
+        return nearest.to(v.dtype)
 
     def centre(self, like: Tensor) -> Tensor:
         """The uniform distribution."""
@@ -193,7 +193,7 @@ class KLBall(ConvexSet):
         def shortfall(minus_log_mu: Tensor) -> tuple[Tensor, Tensor]:
             nonlocal nu
             mu = (-minus_log_mu).exp()
-            nu = self._normaliser(v, mu)
+            nu = self._normaliser(v, mu, nu)
             y = _weights(v, mu, nu)
             logs = torch.where(y > 0.0, y.log(), 0.0)
             q = y / (y + mu)
@@ -204,9 +204,9 @@ class KLBall(ConvexSet):
 
         minus_log_mu = increasing_root(shortfall, -high, -low, -high)
         mu = (-minus_log_mu).exp()
-        return _weights(v, mu, self._normaliser(v, mu))
+        return _weights(v, mu, self._normaliser(v, mu, nu))
 
-    def _normaliser(self, v: Tensor, mu: Tensor) -> Tensor:
+    def _normaliser(self, v: Tensor, mu: Tensor, guess: Tensor) -> Tensor:
         """The nu for which the weights sum to one; ``v`` has its largest entry at 0, which brackets nu."""
         low = torch.full_like(mu, -1.0)  # the largest weight alone is 1
         high = mu * math.log(self.n) - 1.0 / self.n  # no weight above 1/n
@@ -216,7 +216,8 @@ class KLBall(ConvexSet):
             total = y.sum(dim=-1, keepdim=True)
             return -total.log(), (y / (y + mu)).sum(dim=-1, keepdim=True) / total
 
-        return increasing_root(deficit, low, torch.maximum(high, low), low)
+        high = torch.maximum(high, low)
+        return increasing_root(deficit, low, high, guess.clamp(min=low, max=high))
 
 
 def _weights(v: Tensor, mu: Tensor, nu: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from idbpd.optim.convex_set import ConvexSet
 from idbpd.optim.inner_function import InnerFunction
-from idbpd.optim.sets import Ball, Box, Simplex
+from idbpd.optim.sets import Ball, Box, Simplex, Space
 
 _GRID = {1: 129, 2: 21, 3: 9}  # points per axis when the function takes a batch
 _COARSE_GRID = {1: 33, 2: 9, 3: 5}  # and when it takes them one by one
@@ -27,28 +27,27 @@ def promising_starts(
 ) -> list[Tensor]:
     """Points from which an ascent may end more than ``margin`` above ``value``, known at ``point``; the best first."""
     axes = _axes(over)
-    if axes == 0:
-        return []
     if axes not in _GRID:
-        points = over.project(_scattered(over, point))
-        values = _finite(f.values(points, batched))
+        points = over.project(_scattered(over, point, _SCATTERED if batched else _SCATTERED // 4))
+        values = _comparable(f.values(points, batched))
         order = values.argsort(descending=True)[:2].tolist()
         return [points[i] for i in order if float(values[i]) > value + margin]
-    points = over.project(_grid(over, point, (_GRID if batched else _COARSE_GRID)[axes]))
-    values = _finite(f.values(points.reshape(-1, *over.shape), batched)).reshape(
-        points.shape[: points.dim() - len(over.shape)]
-    )
+    grid, spacing = _grid(over, point, (_GRID if batched else _COARSE_GRID)[axes])
+    points = over.project(grid).reshape(-1, *over.shape)
+    values = _comparable(f.values(points, batched)).reshape(grid.shape[:axes])
     higher, lower = _neighbourhood_extremes(values)
     # A peak between grid points rises above them by no more than values vary around it; what cannot win is not climbed.
     hopeful = (values == higher) & (values + (higher - lower) > value + margin)
-    found = points.reshape(-1, *over.shape)[hopeful.flatten()]
+    # Nor is the peak that the point itself is on.
+    beside = ((points - point).abs() <= 1.01 * spacing).reshape(points.shape[0], -1).all(dim=1).reshape(values.shape)
+    hopeful &= ~beside | (values > value + margin)
     order = values[hopeful].argsort(descending=True)[:_STARTS].tolist()
-    return [found[i] for i in order]
+    return [points[hopeful.flatten()][i] for i in order]
 
 
 def can_search(over: ConvexSet) -> bool:
     """Whether this kind of set can be covered with points."""
-    return isinstance(over, (Ball, Box, Simplex)) and _axes(over) > 0
+    return isinstance(over, (Ball, Box, Simplex, Space)) and _axes(over) > 0
 
 
 def _axes(over: ConvexSet) -> int:
@@ -72,21 +71,21 @@ def _window(over: ConvexSet, point: Tensor) -> tuple[Tensor, Tensor]:
             return point - reach, point + reach
 
 
-def _grid(over: ConvexSet, point: Tensor, per_axis: int) -> Tensor:
-    """A grid over the window, its axes first. Projected onto a set that is not a box, neighbours stay neighbours."""
+def _grid(over: ConvexSet, point: Tensor, per_axis: int) -> tuple[Tensor, float]:
+    """A grid over the window, its axes first, and its widest spacing. Projected, neighbours stay neighbours."""
     low, high = (bound.flatten() for bound in _window(over, point))
     ticks = torch.linspace(0.0, 1.0, per_axis, dtype=point.dtype, device=point.device)
     mesh = torch.stack(torch.meshgrid(*[ticks] * low.numel(), indexing="ij"), dim=-1)
-    return _complete(over, low + mesh * (high - low))
+    return _complete(over, low + mesh * (high - low)), float((high - low).max()) / (per_axis - 1)
 
 
-def _scattered(over: ConvexSet, point: Tensor) -> Tensor:
+def _scattered(over: ConvexSet, point: Tensor, count: int) -> Tensor:
     """Corners, and a sequence of points that fills the window evenly: multiples of irrational numbers, modulo one."""
     low, high = (bound.flatten() for bound in _window(over, point))
     n = low.numel()
     primes = itertools.islice((k for k in itertools.count(2) if all(k % j for j in range(2, int(k**0.5) + 1))), n)
     steps = torch.tensor([k**0.5 % 1.0 for k in primes], dtype=torch.float64)
-    shares = torch.outer(torch.arange(1, _SCATTERED + 1, dtype=torch.float64), steps) % 1.0
+    shares = torch.outer(torch.arange(1, count + 1, dtype=torch.float64), steps) % 1.0
     shares = torch.cat([shares, shares.round()]).to(low)
     return _complete(over, low + shares * (high - low))
 
@@ -97,7 +96,7 @@ def _complete(over: ConvexSet, flat: Tensor) -> Tensor:
     return flat.reshape(*flat.shape[:-1], *over.shape)
 
 
-def _finite(values: Tensor) -> Tensor:
+def _comparable(values: Tensor) -> Tensor:
     """Values to compare: what is not a number cannot win."""
     return values.nan_to_num(nan=-torch.finfo(values.dtype).max, neginf=-torch.finfo(values.dtype).max)
 

@@ -1,8 +1,8 @@
 """`IDBPD`: the default method, the dynamic barrier in a quasi-Newton metric with a safeguarded search.
 
-It is ours, not the paper's: Theorem 2 does not cover it (it covers `IDBPD.paper`). What it has in common with Algorithm 1 is the quadratic
-program of the direction, with the barrier g_i itself in place of alpha_k ||grad g_i||, the metric H in place of the identity, and a
-multiplier that stays below a penalty parameter.
+It is ours, not the paper's: Theorem 2 does not cover it (it covers `IDBPD.paper`). What it has in common with Algorithm
+1 is the quadratic program of the direction, with the barrier g_i itself in place of alpha_k ||grad g_i||, the metric H
+in place of the identity, and multipliers that stay below a penalty parameter.
 """
 
 from collections.abc import Callable
@@ -12,34 +12,44 @@ from typing import Literal, NamedTuple, final
 import torch
 from torch import Tensor
 
+from idbpd.optim import restoration
 from idbpd.optim.algorithm1 import Algorithm1
 from idbpd.optim.kkt import Residuals, best_multipliers, residuals
 from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.metric import Metric, identity
-from idbpd.optim.model import Model, build, violation
+from idbpd.optim.model import build, violation
 from idbpd.optim.oracle import Evaluation, Gradients, Oracle
 from idbpd.optim.penalty import Merit, noise, steer
 from idbpd.optim.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
-from idbpd.optim.search import search
+from idbpd.optim.search import Found, Unbounded, host_values, search
+from idbpd.optim.secant import Step, learn_pair, learn_scale
+
+_PATIENCE = 30  # steps whose gain rounding hides, without a better residual, before the run ends
 
 
-class IDBPDState(NamedTuple):
-    """The iterate, the metric, and what the safeguards remember."""
+class Place(NamedTuple):
+    """A point with all that is known there. ``f``, ``g`` and ``worst`` repeat numbers of the others on the host."""
 
     evaluation: Evaluation
     gradients: Gradients
     multipliers: Tensor
     residuals: Residuals
-    f: float  # the values again, on the host
+    f: float
     g: Tensor
+    worst: float
+
+
+class IDBPDState(NamedTuple):
+    """Where the run is, its metric, and what its safeguards remember."""
+
+    place: Place
     metric: Metric
-    penalty: float  # mu of the merit function; 0 before the first step
+    penalty: float  # mu of the merit function; 0 before it is first chosen
     t: float  # the length of arc that the last search accepted
-    restoring: bool  # whether only the violation is being minimised
-    entry: float  # the violation at which that began
-    restorations: int
-    least_violation: float  # the least violation at which no descent was left
-    perturbations: int  # how often such a point was left by a random displacement, without gain
+    floor: float  # an objective below this counts as unbounded
+    restoring_from: float | None  # the violation at which restoration began; None outside of it
+    least_violation: float  # the least violation from which there was no descent
+    displacements: int  # how often such a point was left at random without gain
     best_worst: float
     stalled: int  # steps in the noise of rounding without a better residual
     verdict: Verdict | None
@@ -50,7 +60,8 @@ class IDBPDState(NamedTuple):
 class IDBPD:
     """The product's best solver; the defaults need no tuning. `IDBPD.paper` is Algorithm 1 as written.
 
-    ``metric`` is "quasi-newton" (limited-memory BFGS with ``memory`` pairs) or "identity" (a step size from the local curvature).
+    ``metric`` is "quasi-newton" (limited-memory BFGS with ``memory`` pairs) or "identity" (a step size from the local
+    curvature).
     """
 
     metric: Literal["quasi-newton", "identity"] = "quasi-newton"
@@ -71,10 +82,12 @@ class IDBPD:
         constraint_steps: Callable[[int], int] | TheoremConstraintSteps | None = None,
         accelerated: bool = False,
     ) -> Algorithm1:
-        """Algorithm 1. Numbers give the schedules of the experiments: gamma_k = gamma and alpha_k = alpha / (k + 2)^1.001,
-        N_k = 2 ceil(log(k + 2)), M_k = 10 ceil(log(k + 2)); functions of the step (see `idbpd.optim.schedules`) give any other.
+        """Algorithm 1. Numbers give the schedules of the experiments, functions of the step (`idbpd.optim.schedules`)
+        any other.
 
-        The unconstrained variant is this method on a problem without constraints.
+        gamma_k = gamma, alpha_k = alpha / (k + 2)^1.001, N_k = 2 ceil(log(k + 2)), M_k = 10 ceil(log(k + 2));
+        ``accelerated`` takes Nesterov's steps on y and w. The unconstrained variant is this method on a problem without
+        constraints.
         """
         return Algorithm1(
             gamma=gamma if callable(gamma) else constant(gamma),
@@ -96,16 +109,13 @@ class IDBPD:
 
     def init(self, oracle: Oracle, x: Tensor) -> IDBPDState:
         """The start, with the identity as the metric."""
-        evaluation = oracle.evaluate(x, oracle.start(x))
-        blank = IDBPDState(
-            evaluation, Gradients(x, x), x, Residuals(x, x, x), 0.0, x, identity(x), 0.0, 1.0,
-            False, 0.0, 0, torch.inf, 0, torch.inf, 0, None,
-        )  # fmt: skip
-        return self._arrive(oracle, blank, evaluation)
+        place = _arrive(oracle, oracle.evaluate(x, oracle.start(x)))
+        floor = -max(1.0, abs(place.f)) / torch.finfo(x.dtype).eps ** 2
+        return IDBPDState(place, identity(x), 0.0, 1.0, floor, None, torch.inf, 0, place.worst, 0, None)
 
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best."""
-        return Iterate(state.evaluation, state.multipliers, state.residuals)
+        return Iterate(state.place.evaluation, state.place.gradients, state.place.multipliers, state.place.residuals)
 
     def verdict(self, state: IDBPDState) -> Verdict | None:
         """Why no further step is possible, or None."""
@@ -113,112 +123,101 @@ class IDBPD:
 
     def step(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
         """Minimise the model, search along its arc, go there, and learn the curvature on the way."""
-        now = violation(state.g)
-        if state.restoring and now <= max(0.1 * tolerance, 1e-2 * state.entry):
-            state = state._replace(
-                restoring=False, metric=identity(state.evaluation.x, state.metric.scale), penalty=0.0, t=1.0
-            )
-        for _ in range(2):
-            model = build(state.gradients, state.g, state.metric, 0.0 if state.restoring else 1.0)
-            if state.restoring and _is_violation_stationary(state, tolerance):
-                return self._leave_stationary(oracle, state)
-            penalty, hopeless = (1.0, False) if state.restoring else steer(model, state.penalty, tolerance)
-            if hopeless and now > tolerance:
-                return self._restore(state)
-            state = state._replace(penalty=penalty)
-            merit = Merit(model.objective, penalty)
-            doubt = noise(state.evaluation, state.gradients, merit)
-            found = search(oracle, state.evaluation, (state.f, state.g), model, merit, doubt, min(1.0, 8 * state.t))
-            if found.unbounded:
-                return state._replace(verdict=Verdict(Status.DIVERGED.value, "the objective is unbounded below"))
-            if found.evaluation is not None and found.proposal is not None:
-                arrived = self._arrive(oracle, state, found.evaluation)
-                return self._learn(state, arrived, found.proposal.weights, found.proposal.t, doubt, found.proposal.reduction)
+        x, now = state.place.evaluation.x, violation(state.place.g)
+        if state.restoring_from is not None:
+            if now <= max(0.1 * tolerance, 0.01 * state.restoring_from):
+                state = state._replace(restoring_from=None, metric=identity(x, state.metric.scale), penalty=0.0, t=1.0)
+            elif restoration.has_no_descent(x, state.place.gradients, state.place.g, tolerance):
+                return _displace(oracle, state)
+        while True:
+            moved = self._move(oracle, state, tolerance)
+            if moved is not None:
+                return moved
             if state.metric.steps.shape[0] == 0:
                 break
-            state = state._replace(metric=identity(state.evaluation.x, state.metric.scale), t=1.0)
-        if now > tolerance:
-            return self._leave_stationary(oracle, state) if state.restoring else self._restore(state)
-        return state._replace(verdict=Verdict(Status.MAX_STEPS.value, "no step reduces the merit function beyond rounding"))
+            # Nothing along this arc: what was learnt about curvature misleads. Once more without it.
+            state = state._replace(metric=identity(x, state.metric.scale), t=1.0)
+        if now <= tolerance:
+            reason = "no step reduces the merit function beyond rounding"
+            return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
+        return _restore(state) if state.restoring_from is None else _displace(oracle, state)
 
-    def _arrive(self, oracle: Oracle, state: IDBPDState, evaluation: Evaluation) -> IDBPDState:
-        """``state`` moved to an evaluated point: gradients, multipliers and residuals there."""
-        f, *g = torch.cat([evaluation.f.reshape(1), evaluation.g]).tolist()
-        gradients = oracle.differentiate(evaluation)
-        multipliers = best_multipliers(evaluation.g, gradients)
-        return state._replace(
-            evaluation=evaluation, gradients=gradients, multipliers=multipliers,
-            residuals=residuals(evaluation.g, gradients, multipliers), f=f, g=torch.tensor(g, dtype=torch.float64),
-        )  # fmt: skip
-
-    def _learn(
-        self, old: IDBPDState, new: IDBPDState, weights: Tensor, t: float, doubt: float, reduction: float
-    ) -> IDBPDState:
-        """The metric after the step from ``old`` to ``new``, and whether the run still gets anywhere."""
-        s = new.evaluation.x - old.evaluation.x
-        w = weights.to(s)
-        before = w[0] * old.gradients.f + w[1:] @ old.gradients.g
-        y = w[0] * new.gradients.f + w[1:] @ new.gradients.g - before
-        Bs = -t * before  # s = -t H before
-        products = torch.stack([s, y, before]).to(torch.float64)
-        numbers = (products @ products.T).tolist()
-        ss, sy, yy, bb = numbers[0][0], numbers[0][1], numbers[1][1], numbers[2][2]
-        sBs = -t * numbers[0][2]
-        metric = old.metric
-        eps = torch.finfo(s.dtype).eps
-        trusted = yy > (50 * eps) ** 2 * bb
-        scale = sy / yy if trusted and sy > 1e-8 * (ss * yy) ** 0.5 else metric.scale
-        if self.metric == "identity":
-            L = (yy / ss) ** 0.5 if ss > 0 else 0.0
-            scale = min(2**0.5 * metric.scale * t, 1 / (2 * L)) if L > 0 else 2 * metric.scale * t
-            metric = identity(s, scale)
-            t = 1.0
-        elif ss > 0 and trusted:
-            if sy < 0.1 * sBs:
-                theta = 0.9 * sBs / (sBs - sy)
-                y = theta * y + (1 - theta) * Bs
-                sy = 0.1 * sBs
-            if sy > 0:
-                metric = metric.updated(s, y, sy, scale, self.memory)
-        worst = float(new.residuals.worst)
-        better = worst < old.best_worst
-        stalled = 0 if better or reduction > doubt else old.stalled + 1
+    def _move(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
+        """One search with the metric as it is; None when it finds nothing."""
+        place, restoring = state.place, state.restoring_from is not None
+        model = build(place.gradients, place.g, state.metric, 0.0 if restoring else 1.0)
+        penalty, hopeless = (1.0, False) if restoring else steer(model, state.penalty, tolerance)
+        if hopeless and violation(place.g) > tolerance:
+            return _restore(state)
+        merit = Merit(model.objective, penalty)
+        doubt = noise(place.evaluation, place.gradients, merit)
+        t = min(1.0, 8 * state.t)
+        while True:
+            found = search(oracle, place.evaluation, (place.f, place.g), model, merit, doubt=doubt, t=t)
+            if found is None:
+                return None
+            if isinstance(found, Unbounded):
+                return state._replace(verdict=_UNBOUNDED)
+            there = _arrive(oracle, found.evaluation)
+            if there.worst < torch.inf:
+                break
+            t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
+        state = self._learn(state._replace(penalty=penalty), there, found)
+        stalled = 0 if there.worst < state.best_worst or found.proposal.reduction > doubt else state.stalled + 1
         verdict = None
-        if stalled >= 20:
+        if there.f < state.floor:
+            if violation(there.g) > tolerance:
+                return _restore(state)
+            verdict = _UNBOUNDED
+        elif stalled >= _PATIENCE:
+            if violation(there.g) > tolerance:
+                return (
+                    _restore(state._replace(stalled=0))
+                    if not restoring
+                    else _displace(oracle, state._replace(stalled=0))
+                )
             verdict = Verdict(Status.MAX_STEPS.value, "rounding hides any further progress")
-        return new._replace(metric=metric, t=t, best_worst=min(worst, old.best_worst), stalled=stalled, verdict=verdict)
+        return state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst), verdict=verdict)
 
-    def _restore(self, state: IDBPDState) -> IDBPDState:
-        """Begin to minimise the violation alone, in a metric of its own."""
-        return state._replace(
-            restoring=True, entry=violation(state.g), restorations=state.restorations + 1,
-            metric=identity(state.evaluation.x), t=1.0,
-        )  # fmt: skip
-
-    def _leave_stationary(self, oracle: Oracle, state: IDBPDState) -> IDBPDState:
-        """Displace a point where the violation has no descent, or say that the constraints cannot be met."""
-        now = violation(state.g)
-        gained = now < state.least_violation * (1 - 1e-6)
-        perturbations = 0 if gained else state.perturbations
-        least = min(now, state.least_violation)
-        if perturbations >= 4:
-            reason = f"the violation {least:.3e} cannot be reduced near this point"
-            return state._replace(verdict=Verdict(Status.INFEASIBLE.value, reason))
-        x = state.evaluation.x
-        generator = torch.Generator().manual_seed(perturbations)
-        noise_ = torch.randn(x.numel(), generator=generator, dtype=torch.float64).to(x)
-        size = 1e-3 * 10.0**perturbations
-        evaluation = oracle.evaluate(x + size * (1 + x.abs()) * noise_, state.evaluation.maximisers)
-        if bool(torch.cat([evaluation.f.reshape(1), evaluation.g]).isfinite().all()):
-            state = self._arrive(oracle, state, evaluation)
-        return state._replace(
-            metric=identity(x), t=1.0, least_violation=least, perturbations=perturbations + 1
-        )
+    def _learn(self, state: IDBPDState, there: Place, found: Found) -> IDBPDState:
+        """The state after the step to ``there``."""
+        s = there.evaluation.x - state.place.evaluation.x
+        step = Step(s, found.proposal.weights, found.proposal.t, state.place.gradients, there.gradients)
+        if self.metric == "identity":
+            return state._replace(place=there, metric=learn_scale(state.metric, step), t=1.0)
+        return state._replace(place=there, metric=learn_pair(state.metric, step, self.memory), t=step.t)
 
 
-def _is_violation_stationary(state: IDBPDState, tolerance: float) -> bool:
-    """Whether max_i [g_i]_+ has no descent direction to first order: a convex combination of gradients vanishes."""
-    model = build(state.gradients, state.g, identity(state.evaluation.x), 0.0)
-    proposal = model.propose(1.0, 1.0)
-    lam = proposal.multipliers
-    return float(lam.sum()) > 1 - 1e-6 and float(lam @ model.gram[1:, 1:] @ lam) <= tolerance**2
+_UNBOUNDED = Verdict(Status.DIVERGED.value, "the objective is unbounded below")
+
+
+def _arrive(oracle: Oracle, evaluation: Evaluation) -> Place:
+    """All that is known at an evaluated point. ``worst`` is infinite where a value or a gradient is not finite."""
+    gradients = oracle.differentiate(evaluation)
+    multipliers = best_multipliers(evaluation.g, gradients)
+    found = residuals(evaluation.g, gradients, multipliers)
+    f, g = host_values(evaluation)
+    return Place(evaluation, gradients, multipliers, found, f, g, found.measured().worst)
+
+
+def _restore(state: IDBPDState) -> IDBPDState:
+    """Begin to minimise the violation alone, in a metric of its own."""
+    place, now = state.place, violation(state.place.g)
+    return state._replace(
+        restoring_from=now, metric=restoration.first_metric(place.evaluation.x, place.gradients, place.g), t=1.0
+    )
+
+
+def _displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
+    """Leave at random a point where the violation has no descent, or say that the constraints cannot be met."""
+    now = violation(state.place.g)
+    count = 0 if now < state.least_violation * (1 - 1e-6) else state.displacements
+    least = min(now, state.least_violation)
+    if count >= restoration.ATTEMPTS:
+        reason = f"the violation {least:.3e} cannot be reduced near this point"
+        return state._replace(verdict=Verdict(Status.INFEASIBLE.value, reason))
+    x = state.place.evaluation.x
+    there = _arrive(oracle, oracle.evaluate(restoration.displaced(x, count), state.place.evaluation.maximisers))
+    place = there if there.worst < torch.inf else state.place
+    metric = restoration.first_metric(x, place.gradients, place.g)
+    return state._replace(place=place, metric=metric, t=1.0, least_violation=least, displacements=count + 1)

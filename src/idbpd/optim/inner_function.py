@@ -1,10 +1,13 @@
 """A function of y or w alone, with the derivatives that inner maximisation asks for."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+_CHUNK = 150  # points at once: a function of large data must not need that many times its memory for a whole grid
 
 PointFunction = Callable[[Tensor], Tensor]
 
@@ -34,9 +37,12 @@ class InnerFunction:
         """The values at a batch of points, in one call if ``batched``; the function must then allow `torch.vmap`."""
         if not batched:
             return torch.stack([self.value(point) for point in points])
-        with torch.no_grad():
-            self.calls += 1
-            return torch.vmap(self._function)(points).double()
+        self.calls += 1
+        # An operation without a batching rule is looped over, and torch warns; here that is as good as a loop of our
+        # own.
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return torch.vmap(self._function, chunk_size=_CHUNK)(points).double()
 
     def local(self, point: Tensor) -> Local:
         """Value and gradient."""
@@ -57,15 +63,22 @@ class InnerFunction:
             except RuntimeError:  # e.g. an operation whose backward pass is marked as not differentiable
                 return None
 
-    def hessian(self, point: Tensor) -> Tensor | None:
-        """The Hessian over the flattened coordinates, symmetric, in float64 on the host; for few coordinates only."""
-        n = point.numel()
-        units = torch.eye(n, dtype=point.dtype, device=point.device).reshape(n, *point.shape)
-        rows = self.curvatures(point, units.unbind())
-        if rows is None:
-            return None
-        matrix = torch.stack([row.flatten() for row in rows]).to("cpu", torch.float64)
-        return 0.5 * (matrix + matrix.T)
+    def second_order(self, point: Tensor) -> tuple[Local, Tensor | None]:
+        """Value, gradient and Hessian; the Hessian over the flattened coordinates, in float64 on the host."""
+        with torch.enable_grad():
+            leaf = point.detach().requires_grad_(True)
+            value = self._call(leaf)
+            gradient = _gradient(value, leaf, keep_graph=True)
+            here = Local(point, value.detach().double(), gradient.detach())
+            n = point.numel()
+            if not gradient.requires_grad:
+                return here, torch.zeros(n, n, dtype=torch.float64)
+            try:
+                rows = [_gradient(entry, leaf, again=True).flatten() for entry in gradient.flatten().unbind()]
+            except RuntimeError:  # e.g. an operation whose backward pass is marked as not differentiable
+                return here, None
+        matrix = torch.stack(rows).to("cpu", torch.float64)
+        return here, 0.5 * (matrix + matrix.T)
 
     def _call(self, point: Tensor) -> Tensor:
         self.calls += 1

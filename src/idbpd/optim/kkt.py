@@ -23,7 +23,9 @@ class KKT(NamedTuple):
 
 
 class Residuals(NamedTuple):
-    """The same three numbers while a run goes on: zero-dimensional float64 tensors, so that recording them needs no host."""
+    """The same three numbers while a run goes on: zero-dimensional float64 tensors, so that recording them needs no
+    host.
+    """
 
     stationarity: Tensor
     infeasibility: Tensor
@@ -41,7 +43,9 @@ class Residuals(NamedTuple):
 
 
 def residuals(g: Tensor, gradients: Gradients, multipliers: Tensor) -> Residuals:
-    """The KKT residuals of a point with constraint values ``g`` (float64) and ``multipliers`` (float64), without a host sync."""
+    """The KKT residuals of a point with constraint values ``g`` (float64) and ``multipliers`` (float64), without a host
+    sync.
+    """
     lagrangian = gradients.f + multipliers.to(gradients.f.dtype) @ gradients.g
     stationarity = torch.linalg.vector_norm(lagrangian, dtype=torch.float64)
     if g.numel() == 0:
@@ -53,7 +57,8 @@ def residuals(g: Tensor, gradients: Gradients, multipliers: Tensor) -> Residuals
 def best_multipliers(g: Tensor, gradients: Gradients) -> Tensor:
     """The non-negative multipliers with the least ||grad f + sum_i lambda_i grad g_i||^2 + sum_i (lambda_i g_i)^2.
 
-    The second term is the slackness residual: it keeps the multiplier of a clearly inactive constraint at zero. float64, on g's device.
+    The second term is the slackness residual: it keeps the multiplier of a clearly inactive constraint at zero.
+    float64, on g's device.
     """
     if g.numel() == 0:
         return g.new_zeros(0)
@@ -61,7 +66,8 @@ def best_multipliers(g: Tensor, gradients: Gradients) -> Tensor:
     gram = G @ G.T + torch.diag(g.square())
     slope = G @ gradients.f.to(torch.float64)
     if g.numel() == 1:
-        # No host needed: the closed form. A vanishing gradient with g = 0 leaves every multiplier equally good; take none.
+        # No host needed: the closed form. A vanishing gradient with g = 0 leaves every multiplier equally good; take
+        # none.
         curvature = gram.reshape(1)
-        return torch.where(curvature > 0, (-slope / curvature).clamp(min=0), torch.zeros_like(slope))
+        return torch.where((curvature > 0) & (slope < 0), -slope / curvature, 0.0)
     return minimise_on_orthant(gram.cpu(), slope.cpu()).to(g.device)

@@ -1,4 +1,4 @@
-"""How a point of the user's shape (a tensor, or a dict of named tensors) becomes the flat vector that methods work on."""
+"""How a point of the user's shape, a tensor or a dict of named tensors, becomes the flat vector of the methods."""
 
 import math
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ class Layout(NamedTuple):
 
     def restore(self, flat: Tensor) -> Tensor | dict[str, Tensor]:
         """The flat vector in the user's shape, as views: gradients flow through."""
-        pieces = flat.split([math.prod(shape) for shape in self.shapes])
+        pieces = torch.split(flat, [math.prod(shape) for shape in self.shapes])
         shaped = [piece.view(shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
         return shaped[0] if self.names is None else dict(zip(self.names, shaped, strict=True))
 
 
 def flatten(x0: Point) -> tuple[Tensor, Layout]:
-    """A fresh flat copy of ``x0`` and the layout to undo it. Says what is wrong when no method could start from ``x0``."""
+    """A fresh flat copy of ``x0`` and the layout to undo it; an error says why no method could start from ``x0``."""
     if isinstance(x0, Tensor):
         names, tensors = None, [x0]
     elif isinstance(x0, Mapping):
@@ -36,12 +36,18 @@ def flatten(x0: Point) -> tuple[Tensor, Layout]:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{label} must be a tensor, got {type(tensor).__name__}")
         if not tensor.is_floating_point():
-            raise TypeError(f"{label} has dtype {tensor.dtype}; a floating-point dtype is needed, such as torch.float64")
+            raise TypeError(
+                f"{label} has dtype {tensor.dtype}; a floating-point dtype is needed, such as torch.float64"
+            )
     if sum(tensor.numel() for tensor in tensors) == 0:
         raise ValueError("x0 has no element; at least one variable is needed")
     kinds = {(tensor.dtype, tensor.device) for tensor in tensors}
     if len(kinds) > 1:
         listed = ", ".join(f"{label}: {t.dtype} on {t.device}" for label, t in zip(labels, tensors, strict=True))
         raise ValueError(f"all tensors of x0 must share one dtype and one device, got {listed}")
+    for label, tensor in zip(labels, tensors, strict=True):
+        wild = int((~tensor.isfinite()).sum())
+        if wild:
+            raise ValueError(f"{label} has {wild} entries that are not finite; a run needs a finite start")
     flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
     return flat, Layout(names, tuple(tensor.shape for tensor in tensors))

@@ -2,15 +2,16 @@
 
 What is exact, and how it is known:
 
-- few variables (up to `SMALL`) over a simplex, box, ball or all of R^n: Newton's method with the quadratic model
-maximised exactly over the set. On a quadratic function the first step is the answer. That the function *is* its
-quadratic model is checked at a point far away; where it is not, a search over the set looks for a better local
-maximum; - many variables: if the Hessian is ``-c I``, the answer is one projection; if it is 0, one linear
-maximisation. Otherwise first-order ascent.
+- Few variables (up to `SMALL`) over a simplex, box, ball or all of R^n: Newton's method, with the quadratic model
+  maximised exactly over the set. On a quadratic function the first step is the answer. That the function *is* its
+  model is checked at a point far away; where it is not, a search over the set looks for a higher peak.
+- Many variables: if the Hessian is ``-c I``, the answer is one projection, and if it is 0, one linear maximisation; the
+  gap at the answer verifies it. Otherwise first-order ascent.
 
-The error in the result is the Frank-Wolfe gap at the returned point (on unbounded sets, the rise that the curvature
-still allows). It bounds ``max - value`` for every concave function. For others it certifies a local maximum only, and
-the search is what speaks for the global one.
+The error in the result is the Frank-Wolfe gap at the returned point; on unbounded sets, the rise that the curvature
+still allows. The gap bounds ``max - value`` for every concave function. For others it certifies a local maximum only,
+and the search speaks for the global one: in up to three dimensions a grid, beyond that scattered points and corners,
+and none beyond `SMALL`. At a kink the gap does not vanish: there it is a bound, but not a sharp one.
 """
 
 import math
@@ -23,14 +24,17 @@ from idbpd.optim.ascent import ascend
 from idbpd.optim.convex_set import ConvexSet
 from idbpd.optim.global_search import can_search, promising_starts
 from idbpd.optim.inner_function import InnerFunction, Local, PointFunction
-from idbpd.optim.newton_ascent import Ascended, Curvature, newton_ascent
+from idbpd.optim.newton_ascent import Ascended, Curvature, bend, newton_ascent
 from idbpd.optim.optimality_gap import curved_gap, linear_gap, rounding
 from idbpd.optim.quadratic_program import is_supported
 from idbpd.optim.spectral_ascent import spectral_ascent
 
 __all__ = ["Maximiser", "Maximum", "ascend", "maximise"]
 
-SMALL = 50
+SMALL = 50  # up to here Newton's method comes first: a Hessian costs as many gradients as there are variables
+NEWTON_STEPS = 100  # a smooth function takes a few; one with kinks takes all there are, and its error says so
+MEDIUM = 500  # up to here it comes to the rescue where first-order ascent has not arrived
+RESCUE_STEPS = 15
 
 
 class Maximum(NamedTuple):
@@ -57,8 +61,8 @@ def maximise(
 class Maximiser:
     """Maximises one function after another over one set, and remembers between calls what kind of function it is.
 
-    What is remembered saves the search for structure, and is verified at each call. It changes the effort, not the
-    result.
+    What is remembered saves the search for structure, and is verified at each call. It changes the effort; the result,
+    by rounding at most. ``calls`` counts the evaluations of all functions so far, a batch or a Hessian as one.
     """
 
     def __init__(self, over: ConvexSet, *, accuracy: float = 1e-12, max_steps: int = 500) -> None:
@@ -71,9 +75,11 @@ class Maximiser:
         self._accuracy = accuracy
         self._max_steps = max_steps
         self._curvature: Curvature | None = None  # of the last function of few variables, if it was a quadratic
+        self._is_curvature_constant = True  # from one function to the next, until shown otherwise
         self._is_quadratic = True  # until shown otherwise
         self._is_batchable = True
         self._spherical: float | None = None  # c, where the last function of many variables had the Hessian -c I
+        self._probes: Tensor | None = None
         self.calls = 0
 
     def __call__(self, function: PointFunction, start: Tensor) -> Maximum:
@@ -86,26 +92,34 @@ class Maximiser:
 
     def _maximise(self, f: InnerFunction, start: Tensor) -> Maximum:
         if start.numel() <= SMALL and is_supported(self._over):
-            found = self._climb(f, start, self._curvature)
+            known = self._curvature if self._is_curvature_constant else None
+            found = self._climb(f, start, known or self._guess(f, start))
             if found is not None:
+                self._is_curvature_constant &= known is None or found.curvature is known
                 return self._globally(f, found)
         return self._with_many_variables(f, start)
+
+    def _guess(self, f: InnerFunction, point: Tensor) -> Curvature | None:
+        """The Hessian for the price of one of its columns, if it is ``-c I`` or 0; what is built on it is verified."""
+        n = point.numel()
+        c = _spherical_curvature(f, point) if self._is_quadratic and n > 3 else None
+        return None if c is None else Curvature.of(-c * torch.eye(n, dtype=torch.float64))
 
     def _globally(self, f: InnerFunction, found: Ascended) -> Maximum:
         """Make sure of a local maximum: the function is a concave quadratic, or the search finds no better."""
         over = self._over
-        if not bool(found.here.value.isfinite()):
-            return _maximum(found.here, math.inf)
+        if not math.isfinite(found.at.value):
+            return _maximum(found.at.here, math.inf)
         if self._is_quadratic:
-            if _is_its_model(f, over, found):
+            if self._is_its_model(f, found):
                 self._curvature = found.curvature
                 if found.curvature.is_concave:
-                    return _maximum(found.here, found.error)
+                    return _maximum(found.at.here, found.quality.error)
             elif self._curvature is not None:
                 # The curvature of an earlier function: look at this one's own before calling it no quadratic.
                 self._curvature = None
-                hessian = f.hessian(found.here.point)
-                if hessian is not None and _is_its_model(f, over, found._replace(curvature=Curvature.of(hessian))):
+                hessian = f.second_order(found.at.here.point)[1]
+                if hessian is not None and self._is_its_model(f, found._replace(curvature=Curvature.of(hessian))):
                     return self._globally(f, found._replace(curvature=Curvature.of(hessian)))
                 self._is_quadratic = False
             else:
@@ -114,37 +128,74 @@ class Maximiser:
         if can_search(over):
             for start in self._starts(f, found):
                 other = self._climb(f, start, None)
-                if other is not None and float(other.here.value) > float(best.here.value):
+                if other is not None and other.at.value > best.at.value:
                     best = other
-        return _maximum(best.here, best.error)
+        return _maximum(best.at.here, best.quality.error)
 
-    def _climb(self, f: InnerFunction, start: Tensor, known: Curvature | None) -> Ascended | None:
-        return newton_ascent(f, self._over, start, known, accuracy=self._accuracy, max_steps=self._max_steps)
+    def _climb(
+        self, f: InnerFunction, start: Tensor, known: Curvature | None, max_steps: int = NEWTON_STEPS
+    ) -> Ascended | None:
+        max_steps = min(self._max_steps, max_steps)
+        return newton_ascent(f, self._over, start, known, accuracy=self._accuracy, max_steps=max_steps)
 
     def _starts(self, f: InnerFunction, found: Ascended) -> list[Tensor]:
-        point, value, margin = found.here.point, float(found.here.value), found.tolerance + found.error
+        point, value, margin = found.at.here.point, found.at.value, found.quality.tolerance
         if self._is_batchable:
             try:
                 return promising_starts(f, self._over, point, value=value, margin=margin, batched=True)
-            except RuntimeError:  # the function branches on its argument or reads a number out of it
+            except Exception:  # it branches on its argument, say, or reads a number out of it; one by one it may do so
                 self._is_batchable = False
         return promising_starts(f, self._over, point, value=value, margin=margin, batched=False)
+
+    def _is_its_model(self, f: InnerFunction, found: Ascended) -> bool:
+        """Whether the quadratic model at the maximiser gives the function's value at a point far from it."""
+        at = found.at
+        probe = self._probe(at.here.point)
+        d = [pi - yi for pi, yi in zip(probe.flatten().tolist(), at.point, strict=True)]
+        linear = sum(gi * di for gi, di in zip(at.gradient, d, strict=True))
+        bent = 0.5 * bend(found.curvature.hessian, d)
+        size = abs(at.value) + abs(linear) + abs(bent)
+        small = torch.finfo(probe.dtype).eps ** 0.7  # 1e-11 in float64, 1e-5 in float32
+        return bool(abs(float(f.value(probe)) - at.value - linear - bent) <= small * size)
+
+    def _probe(self, point: Tensor) -> Tensor:
+        """A point of the set far from ``point``, in no special position."""
+        over = self._over
+        if not over.is_bounded:
+            return over.project(point + (1.0 + point.abs()) * _unstructured(point))
+        if self._probes is None or self._probes.dtype != point.dtype or self._probes.device != point.device:
+            v, centre = _unstructured(point), over.centre(point)
+            self._probes = torch.stack([centre + 0.7 * (over.support(side) - centre) for side in (v, -v)])
+        distances = (self._probes - point).reshape(2, -1).square().sum(dim=1)
+        return self._probes[0 if bool(distances[0] > distances[1]) else 1]
 
     def _with_many_variables(self, f: InnerFunction, start: Tensor) -> Maximum:
         here = f.local(start)
         for attempt in range(2):
             if self._spherical is None or attempt:
-                self._spherical = _spherical_curvature(f, here)
+                self._spherical = _spherical_curvature(f, start)
             if self._spherical is None:
                 break
             ended = self._one_projection(f, here, self._spherical)
             if ended is not None:
                 return ended
+        self._spherical = None
         if not bool(here.value.isfinite()):
             return _maximum(here, math.inf)
-        self._spherical = None
-        best, error = spectral_ascent(f, self._over, here, self._accuracy, self._max_steps)
-        return Maximum(best.point, best.value, error)
+        if not bool(
+            here.gradient.isfinite().all()
+        ):  # at the edge of the domain, perhaps: a little further in it may be
+            inside = f.local(start + 0.1 * (self._over.centre(start) - start))
+            if not bool(inside.value >= here.value) or not bool(inside.gradient.isfinite().all()):
+                return _maximum(here, math.inf)
+            here = inside
+        best, gap = spectral_ascent(f, self._over, here, self._accuracy, self._max_steps)
+        tolerance = self._accuracy * (best.value.abs() + gap.magnitude) + rounding(best, gap)
+        if bool(gap.bound > tolerance) and start.numel() <= MEDIUM and is_supported(self._over):
+            found = self._climb(f, best.point, None, max_steps=RESCUE_STEPS)
+            if found is not None and found.at.value >= float(best.value - tolerance):
+                return _maximum(found.at.here, found.quality.error)
+        return Maximum(best.point, best.value, gap.bound)
 
     def _one_projection(self, f: InnerFunction, here: Local, c: float) -> Maximum | None:
         """The maximiser if the Hessian is ``-c I``; None if the gap at the point shows that it is not."""
@@ -154,45 +205,26 @@ class Maximiser:
         point = over.project(here.point + here.gradient / c) if c > 0.0 else over.support(here.gradient)
         there = f.local(point)
         gap = linear_gap(over, there) if over.is_bounded else curved_gap(over, there, c)
+        # The gradient is the difference of a constant and c y: it is known to a rounding of either.
+        eps = torch.finfo(point.dtype).eps
         tolerance = self._accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap)
+        tolerance = tolerance + 8.0 * eps * c * point.abs().amax().double()
         # The one place where the host waits for the device.
-        if not bool((gap.bound <= tolerance) & (there.value >= here.value - tolerance)):
+        if not bool((gap.bound <= tolerance) & (there.value >= here.value - tolerance) & there.value.isfinite()):
             return None
         return Maximum(there.point, there.value, gap.bound)
 
 
-def _spherical_curvature(f: InnerFunction, here: Local) -> float | None:
+def _spherical_curvature(f: InnerFunction, point: Tensor) -> float | None:
     """The c for which the Hessian maps a direction v without structure to ``-c v``; None if there is none."""
-    v = _unstructured(here.point)
-    products = f.curvatures(here.point, [v])
+    v = _unstructured(point)
+    products = f.curvatures(point, [v])
     if products is None:
         return None
     c = -float((products[0].double() * v.double()).sum() / v.double().square().sum())
     rest = float((products[0].double() + c * v.double()).norm() / v.double().norm())
     small = 100.0 * torch.finfo(v.dtype).eps
     return c if c >= 0.0 and rest <= small * c else None
-
-
-def _is_its_model(f: InnerFunction, over: ConvexSet, found: Ascended) -> bool:
-    """Whether the quadratic model at the maximiser gives the function's value at a point far from it."""
-    here = found.here
-    probe = _probe(over, here.point)
-    d = (probe - here.point).flatten().to("cpu", torch.float64)
-    linear = float(here.gradient.flatten().to("cpu", torch.float64) @ d)
-    bent = 0.5 * float(d @ found.curvature.hessian @ d)
-    size = abs(float(here.value)) + abs(linear) + abs(bent)
-    small = 1e5 * torch.finfo(here.point.dtype).eps
-    return abs(float(f.value(probe)) - float(here.value) - linear - bent) <= small * size
-
-
-def _probe(over: ConvexSet, point: Tensor) -> Tensor:
-    """A point of the set far from ``point``, in no special position."""
-    v = _unstructured(point)
-    if not over.is_bounded:
-        return over.project(point + (1.0 + point.abs()) * v)
-    centre = over.centre(point)
-    side = torch.where(((point - centre) * v).sum() > 0.0, -v, v)
-    return centre + 0.7 * (over.support(side) - centre)
 
 
 def _unstructured(like: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from torch import Tensor
 
 from idbpd.optim.kkt import Residuals
-from idbpd.optim.oracle import Evaluation, Oracle
+from idbpd.optim.oracle import Evaluation, Gradients, Oracle
 
 
 class Status(Enum):
@@ -29,6 +29,7 @@ class Iterate(NamedTuple):
     """One point of a run with everything that is judged about it."""
 
     evaluation: Evaluation
+    gradients: Gradients
     multipliers: Tensor  # (c,) float64
     residuals: Residuals
 
@@ -46,7 +47,7 @@ class Method(Protocol[S]):
 
     @property
     def picks_by_residual(self) -> bool:
-        """Whether the returned iterate is the one with the smallest worst residual, instead of the best feasible one."""
+        """Whether the iterate with the smallest worst residual is returned, instead of the best feasible one."""
         ...
 
     def init(self, oracle: Oracle, x: Tensor) -> S:

@@ -1,4 +1,6 @@
-"""The metric H in which a direction is steepest: a limited-memory BFGS inverse of the Lagrangian's Hessian, or a scaled identity."""
+"""The metric H in which a direction is steepest: a limited-memory BFGS inverse of the Lagrangian's Hessian, or a scaled
+identity.
+"""
 
 from typing import NamedTuple
 
@@ -28,15 +30,20 @@ class Metric(NamedTuple):
         a = torch.linalg.solve_triangular(R, p, upper=True)
         rest = self.cross.diagonal().unsqueeze(1) * a - self.scale * (q - self.gram @ a)
         b = torch.linalg.solve_triangular(R.T, rest, upper=False)
-        return self.scale * (vectors - a.T.to(Y.dtype) @ Y) + b.T.to(S.dtype) @ S
+        result: Tensor = self.scale * (vectors - a.T.to(Y.dtype) @ Y) + b.T.to(S.dtype) @ S
+        return result
 
     def updated(self, s: Tensor, y: Tensor, sy: float, scale: float, memory: int) -> "Metric":
-        """H with the pair (s, y), of inner product ``sy`` > 0, as the newest; the oldest is dropped beyond ``memory``."""
+        """H with the pair (s, y), of inner product ``sy`` > 0, as the newest; beyond ``memory`` the oldest goes."""
         root = sy**0.5
         keep = slice(1 if self.steps.shape[0] >= memory else 0, None)
         S = torch.cat([self.steps[keep], (s / root).unsqueeze(0)])
         Y = torch.cat([self.changes[keep], (y / root).unsqueeze(0)])
-        column, row, square = (S @ Y[-1]).to(torch.float64), (Y @ S[-1]).to(torch.float64), (Y @ Y[-1]).to(torch.float64)
+        column, row, square = (
+            (S @ Y[-1]).to(torch.float64),
+            (Y @ S[-1]).to(torch.float64),
+            (Y @ Y[-1]).to(torch.float64),
+        )
         cross = torch.cat([torch.cat([self.cross[keep, keep], column[:-1, None]], 1), row[None, :]])
         gram = torch.cat([torch.cat([self.gram[keep, keep], square[:-1, None]], 1), square[None, :]])
         return Metric(scale, S, Y, cross, gram)

@@ -1,11 +1,12 @@
-"""The quadratic model of the penalty function f + mu max_i [g_i]_+ around a point, and its minimiser: the direction and the multipliers.
+"""The quadratic model of the penalty function f + mu max_i [g_i]_+ around a point, and its minimiser: the direction and
+the multipliers.
 
     min_d  <grad f, d> + 1/(2t) <d, H^{-1} d> + mu max_i [g_i + <grad g_i, d>]_+
 
-Its dual has one unknown per constraint: the multipliers, non-negative with sum at most mu. So a multiplier is bounded by construction,
-however small the gradients of the constraints are; where the linearised constraints can be met it is the multiplier of the quadratic
-program with the barrier <grad g_i, d> <= -g_i. The factor t shrinks the metric: it traces the arc of a search from the full step (t = 1)
-to a short step of steepest descent on the penalty function.
+Its dual has one unknown per constraint: the multipliers, non-negative with sum at most mu. So a multiplier is bounded
+by construction, however small the gradients of the constraints are; where the linearised constraints can be met it is
+the multiplier of the quadratic program with the barrier <grad g_i, d> <= -g_i. The factor t shrinks the metric: it
+traces the arc of a search from the full step (t = 1) to a short step of steepest descent on the penalty function.
 """
 
 from typing import NamedTuple
@@ -13,8 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from idbpd.optim.oracle import Gradients
 from idbpd.optim.metric import Metric
+from idbpd.optim.oracle import Gradients
 from idbpd.optim.small_qp import minimise_on_orthant
 
 
@@ -26,6 +27,7 @@ class Proposal(NamedTuple):
     slope: float  # a <grad f, d>
     violation: float  # max_i [g_i + <grad g_i, d>]_+
     reduction: float  # by how much the model says the penalty function falls
+    change: Tensor  # (c,) <grad g_i, d>
 
     @property
     def multipliers(self) -> Tensor:
@@ -34,7 +36,9 @@ class Proposal(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Everything about a point that directions are made of. ``gram`` and ``g`` are small and live on the host in float64."""
+    """Everything about a point that directions are made of. ``gram`` and ``g`` are small and live on the host in
+    float64.
+    """
 
     rows: Tensor  # (1 + c, d): H grad f, H grad g_1, ...
     gram: Tensor  # (1 + c, 1 + c): inner products of the gradients in the metric H
@@ -52,7 +56,7 @@ class Model(NamedTuple):
         slope = self.objective * float(change[0])
         after = violation(self.g + change[1:])
         reduction = -slope - 0.5 * t * float(weights @ products) + penalty * (violation(self.g) - after)
-        return Proposal(t, weights, slope, after, reduction)
+        return Proposal(t, weights, slope, after, reduction, change[1:])
 
     def direction(self, proposal: Proposal) -> Tensor:
         """The vector d of a proposal."""

@@ -29,7 +29,9 @@ def increasing_root(
         # rounding noise, and bisection would follow the noise.
         stalled = value.abs() > 0.5 * before.abs()
         noise = stalled & (value.abs() <= 1e-9)
-        settled = settled | noise | (step.abs() <= 2.0 * eps * x.abs()) | (value.abs() <= eps) | (high <= low)
+        settled = (
+            settled | noise | (step.abs() <= 2.0 * eps * x.abs()) | (value.abs() <= eps) | (high <= low) | value.isnan()
+        )
         if bool(settled.all()):
             break
         helpful = (newton > low) & (newton < high) & ~stalled

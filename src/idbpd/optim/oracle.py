@@ -1,8 +1,8 @@
 """What a method may ask about a problem, and nothing more.
 
-A method never sees data, callables or sets. It sees a flat point ``x`` and an oracle that answers with the worst-case values
-``f(x) = max_y phi(x, y)`` and ``g_i(x) = max_w psi_i(x, w)`` and, on request, with their gradients. Values and gradients are
-asked separately, because a line search needs many values and few gradients.
+A method never sees data, callables or sets. It sees a flat point ``x`` and an oracle that answers with the worst-case
+values ``f(x) = max_y phi(x, y)`` and ``g_i(x) = max_w psi_i(x, w)`` and, on request, with their gradients. Values and
+gradients are asked separately, because a line search needs many values and few gradients.
 """
 
 from typing import NamedTuple, Protocol
@@ -19,14 +19,18 @@ class AscentSteps(NamedTuple):
 
 
 class Maximisers(NamedTuple):
-    """The current worst cases: y of the objective and one w per constraint; None where there is nothing to maximise over."""
+    """The current worst cases: y of the objective and one w per constraint; None where there is nothing to maximise
+    over.
+    """
 
     y: Tensor | None
     w: tuple[Tensor | None, ...]
 
 
 class Evaluation(NamedTuple):
-    """The worst-case values at one point. Values are float64 whatever the dtype of ``x``: a search compares small differences."""
+    """The worst-case values at one point. Values are float64 whatever the dtype of ``x``: a search compares small
+    differences.
+    """
 
     x: Tensor  # (d,)
     f: Tensor  # scalar, float64
@@ -55,7 +59,8 @@ class Oracle(Protocol):
         ...
 
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
-        """Maximise from ``warm`` (exactly, or to the stated accuracy; exactly ``steps`` ascent steps when given) and evaluate.
+        """Maximise from ``warm`` (exactly, or to the stated accuracy; exactly ``steps`` ascent steps when given) and
+        evaluate.
 
         An oracle whose maximisers are exact in closed form may ignore ``steps``.
         """

@@ -25,22 +25,22 @@ class Merit(NamedTuple):
 def noise(evaluation: Evaluation, gradients: Gradients, merit: Merit) -> float:
     """By how much two merit values may differ without meaning anything: rounding and the error of the inner maxima.
 
-    A value near zero may still be the difference of large numbers; what rounding x alone does to it, sum_j |x_j grad_j| eps, bounds the
-    rounding from below, and costs nothing to know.
+    A value near zero may still be the difference of large numbers; what rounding x alone does to it, sum_j |x_j grad_j|
+    eps, bounds the rounding from below, and costs nothing to know.
     """
     x = evaluation.x
     eps = torch.finfo(x.dtype).eps
     values = torch.cat([evaluation.f.reshape(1), evaluation.g]).abs()
     sway = torch.cat([gradients.f.unsqueeze(0), gradients.g]).abs() @ x.abs()
-    each = (4 * eps * (values + sway.to(torch.float64)) + evaluation.error.nan_to_num(0, 0, 0)).tolist()
+    each: list[float] = (eps * (values + sway.to(torch.float64)) + evaluation.error.nan_to_num(0, 0, 0)).tolist()
     return merit.objective * each[0] + merit.penalty * max(each[1:], default=0.0)
 
 
 def steer(model: Model, penalty: float, tolerance: float) -> tuple[float, bool]:
     """The penalty parameter for the next step, and whether no reasonable one makes the step reduce the violation.
 
-    It is raised only when the step would leave most of the violation that a step could remove, at most tenfold at a time, and lowered
-    when it is far beyond need at a feasible point, where the merit function does not depend on it.
+    It is raised only when the step would leave most of the violation that a step could remove, at most tenfold at a
+    time, and lowered when it is far beyond need at a feasible point, where the merit function does not depend on it.
     """
     if model.g.numel() == 0:
         return 0.0, False
@@ -50,7 +50,7 @@ def steer(model: Model, penalty: float, tolerance: float) -> tuple[float, bool]:
     enough = model.propose(1.0, LARGEST)
     needed = float(enough.multipliers.sum())
     if penalty == 0:
-        return max(min(1.5 * needed, 1e3 * max(natural, 1.0)), 0.1 * natural, 1e-3), False
+        return max(min(1.5 * needed, 1e3 * max(natural, 1.0)), natural, 1e-3), False
     if now <= tolerance and penalty > 1e3 * max(needed, 1e-3 * natural):
         return penalty / 10, False
     proposal = model.propose(1.0, penalty)

@@ -29,8 +29,9 @@ class Constraint:
 class Problem:
     """min over x of max over y of ``objective(x, y)``, subject to ``constraints``.
 
-    ``objective`` is ``phi(x, y)``, or ``phi(x)`` when ``over`` is None; it returns a tensor with one element, differentiable in both.
-    ``x`` arrives in the shape of the ``x0`` given to `solve`, as a tensor or a dict of named tensors.
+    ``objective`` is ``phi(x, y)``, or ``phi(x)`` when ``over`` is None; it returns a tensor with one element,
+    differentiable in both. ``x`` arrives in the shape of the ``x0`` given to `solve`, as a tensor or a dict of named
+    tensors.
     """
 
     objective: Function
@@ -41,7 +42,9 @@ class Problem:
         """Reject what could only fail later and further away."""
         _check_term("objective", self.objective, self.over)
         if isinstance(self.constraints, Constraint):
-            raise TypeError("constraints must be a sequence, got a single Constraint; write constraints=[Constraint(...)]")
+            raise TypeError(
+                "constraints must be a sequence, got a single Constraint; write constraints=[Constraint(...)]"
+            )
         for i, constraint in enumerate(self.constraints):
             if not isinstance(constraint, Constraint):
                 raise TypeError(f"constraints[{i}] must be a Constraint, got {type(constraint).__name__}")
@@ -52,4 +55,5 @@ def _check_term(name: str, function: object, over: object) -> None:
     if not callable(function):
         raise TypeError(f"{name} must be a function, got {type(function).__name__}")
     if over is not None and not isinstance(over, ConvexSet):
-        raise TypeError(f"over must be a set such as Simplex(n), Box(low, high), Ball(...), Space(n) or None, got {type(over).__name__}")
+        known = "a set such as Simplex(n), Box(low, high), Ball(center, radius) or Space(n), or None"
+        raise TypeError(f"over must be {known}, got {type(over).__name__}")

@@ -9,27 +9,27 @@ Schedule: TypeAlias = Callable[[int], float]
 
 
 def constant(value: float) -> Schedule:
-    """k -> value: the step size gamma of the experiments."""
+    """K -> value: the step size gamma of the experiments."""
     _positive("value", value)
-    return lambda k: value
+    return lambda _: value
 
 
 def barrier(alpha: float, exponent: float = 1.001) -> Schedule:
-    """k -> alpha / (k + 2)^exponent: the barrier weight alpha_k of the experiments."""
+    """K -> alpha / (k + 2)^exponent: the barrier weight alpha_k of the experiments."""
     _positive("alpha", alpha)
     _positive("exponent", exponent)
     return lambda k: alpha / (k + 2) ** exponent
 
 
 def theorem_barrier(horizon: int, omega: float = 0.001) -> Schedule:
-    """k -> T^{1/3} / (k + 2)^{1 + omega}: the barrier weight of Theorem 2 for a run of ``horizon`` = T steps."""
+    """K -> T^{1/3} / (k + 2)^{1 + omega}: the barrier weight of Theorem 2 for a run of ``horizon`` = T steps."""
     _positive("horizon", horizon)
     _positive("omega", omega)
     return barrier(horizon ** (1 / 3), 1 + omega)
 
 
 def theorem_step_size(horizon: int, factor: float = 1.0, largest: float = math.inf) -> Schedule:
-    """k -> min(factor / T^{1/3}, largest): the step size of Theorem 2; ``largest`` stands for 1 / (L_f + L_xy)."""
+    """K -> min(factor / T^{1/3}, largest): the step size of Theorem 2; ``largest`` stands for 1 / (L_f + L_xy)."""
     _positive("horizon", horizon)
     _positive("factor", factor)
     _positive("largest", largest)
@@ -57,8 +57,9 @@ class LogarithmicSteps:
 class TheoremConstraintSteps:
     """M_k of Theorem 2: factor * max(max(1, 1/(2 theta)) log T, log(T [psi]_+^{4 theta - 2})) steps of ascent on w.
 
-    The second term counts only while zeta = [psi]_+ ||grad psi|| > 0. It depends on the value of psi, so each step then waits for the
-    device once; with ``theta`` = 1/2 it is log T, and nothing is waited for. ``factor`` stands for 1 / (1 - delta_w).
+    The second term counts only while zeta = [psi]_+ ||grad psi|| > 0. It depends on the value of psi, so each step then
+    waits for the device once; with ``theta`` = 1/2 it is log T, and nothing is waited for. ``factor`` stands for 1 / (1
+    - delta_w).
     """
 
     horizon: int

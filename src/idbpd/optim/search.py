@@ -10,16 +10,22 @@ from idbpd.optim.model import Model, Proposal, violation
 from idbpd.optim.oracle import Evaluation, Oracle
 from idbpd.optim.penalty import Merit
 
-_SUFFICIENT = 1e-4
+_SUFFICIENT = 1e-4  # share of the model's reduction that must be real
 _SHORTEST = 1e-14
+_CREDIT = 4.0
+_DOUBTFUL = 30.0
 
 
 class Found(NamedTuple):
-    """The accepted point and the proposal that led to it, or None when no length of step was accepted."""
+    """Where a search ended."""
 
-    evaluation: Evaluation | None
-    proposal: Proposal | None
-    unbounded: bool = False
+    evaluation: Evaluation
+    proposal: Proposal
+    certain: bool  # False: rounding hides whether the point is better, only its gradients can tell
+
+
+class Unbounded(NamedTuple):
+    """The objective has no lower bound along the arc."""
 
 
 def search(
@@ -28,50 +34,75 @@ def search(
     values: tuple[float, Tensor],
     model: Model,
     merit: Merit,
+    *,
     doubt: float,
     t: float,
-) -> Found:
-    """Shorten the arc from ``t`` on until the merit function falls by a fair share of what the model says, up to ``doubt``.
+) -> Found | Unbounded | None:
+    """Shorten the arc from ``t`` on until the merit function falls by a fair share of what the model says, up to
+    ``doubt``.
 
-    A trial value that is not finite only shortens the arc. When the curvature of a constraint spoils the first trial, a second-order
-    correction (the model with the constraints' values at the trial) comes first.
+    A trial value that is not finite only shortens the arc. When the curvature of a constraint spoils the first trial
+    (the effect of Maratos), a second-order correction comes first: the model with the constraints' values at the trial.
+    None when no length will do.
     """
     f, g = values
     start = merit.at(f, g)
     first = True
     while t >= _SHORTEST:
         proposal = model.propose(t, merit.penalty)
-        step = model.direction(proposal)
-        trial = here.x + step
+        trial = here.x + model.direction(proposal)
         if not proposal.reduction > 0 or bool((trial == here.x).all()):
-            return Found(None, None)
+            return None
         evaluation = oracle.evaluate(trial, here.maximisers)
-        f_new, g_new = _values(evaluation)
-        if f_new == -math.inf:
-            return Found(None, None, unbounded=True)
-        new = merit.at(f_new, g_new)
-        if math.isfinite(new) and bool(g_new.isfinite().all()):
-            if start - new >= _SUFFICIENT * proposal.reduction - doubt:
-                return Found(evaluation, proposal)
-            if first and violation(g_new) > proposal.violation and bool((proposal.multipliers > 0).any()):
-                change = -t * (model.gram @ proposal.weights)[1:]
-                corrected = model.propose(t, merit.penalty, g_new - change)
-                again = oracle.evaluate(here.x + model.direction(corrected), here.maximisers)
-                f_again, g_again = _values(again)
-                if start - merit.at(f_again, g_again) >= _SUFFICIENT * proposal.reduction - doubt:
-                    return Found(again, corrected)
-            # The minimiser of the parabola through the start, with the model's slope, and the trial.
-            linear = proposal.slope + merit.penalty * (proposal.violation - violation(g))
-            excess = new - start - linear
-            shrink = -linear / (2 * excess) if excess > 0 else 0.5
-            t *= min(max(shrink, 0.01), 0.5)
-        else:
-            t *= 0.2
+        f_new, g_new = host_values(evaluation)
+        if f_new == -math.inf and merit.objective > 0 and violation(g_new) == 0:
+            return Unbounded()
+        new = _credited(merit, proposal, values, f_new, g_new)
+        if start - new >= _SUFFICIENT * proposal.reduction - doubt:
+            return Found(evaluation, proposal, certain=True)
+        if start - new >= -_DOUBTFUL * doubt and proposal.reduction <= _DOUBTFUL * doubt:
+            return Found(evaluation, proposal, certain=False)
+        if (
+            first
+            and math.isfinite(new)
+            and violation(g_new) > proposal.violation
+            and float(proposal.multipliers.sum()) > 0
+        ):
+            corrected = model.propose(t, merit.penalty, g_new - proposal.change)
+            again = oracle.evaluate(here.x + model.direction(corrected), here.maximisers)
+            if (
+                start - _credited(merit, proposal, values, *host_values(again))
+                >= _SUFFICIENT * proposal.reduction - doubt
+            ):
+                return Found(again, corrected, certain=True)
+        t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(g)))
         first = False
-    return Found(None, None)
+    return None
 
 
-def _values(evaluation: Evaluation) -> tuple[float, Tensor]:
-    """The values on the host: the one wait for the device that an evaluation costs."""
+def host_values(evaluation: Evaluation) -> tuple[float, Tensor]:
+    """F and g on the host: the one wait for the device that an evaluation costs."""
     f, *g = torch.cat([evaluation.f.reshape(1), evaluation.g]).tolist()
     return f, torch.tensor(g, dtype=torch.float64)
+
+
+def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_new: float, g_new: Tensor) -> float:
+    """The merit of a trial, infinite where it has none.
+
+    A step that makes the violation worse is not credited with more than a few times the fall of f that it promised: an
+    objective that falls faster and faster in the infeasible would outbid any penalty.
+    """
+    f, g = values
+    if not (math.isfinite(f_new) and bool(g_new.isfinite().all())):
+        return math.inf
+    if violation(g_new) > max(violation(g), proposal.violation):
+        f_new = max(f_new, f + _CREDIT * proposal.slope)
+    return merit.at(f_new, g_new)
+
+
+def _shrinkage(rise: float, slope: float) -> float:
+    """By how much to shorten: to the minimiser of the parabola with the model's slope through the trial, in bounds."""
+    if rise == math.inf:
+        return 0.2
+    excess = rise - slope
+    return min(max(-slope / (2 * excess), 0.01), 0.5) if excess > 0 else 0.5

@@ -5,7 +5,7 @@
 is known.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import torch
@@ -75,14 +75,13 @@ class Box(ConvexSet):
 
     low: Tensor
     high: Tensor
+    _is_bounded: bool = field(repr=False)
 
     def __init__(self, low: Tensor | float, high: Tensor | float) -> None:
         """Check the bounds once, here, so that no method has to."""
         lower, upper = _bound("low", low), _bound("high", high)
         if isinstance(low, Tensor) and isinstance(high, Tensor) and low.shape != high.shape:
-            raise ValueError(
-                f"Box: low and high must have one shape, but have {tuple(low.shape)} and {tuple(high.shape)}"
-            )
+            raise ValueError(f"Box: low and high must have one shape, not {tuple(low.shape)} and {tuple(high.shape)}")
         if isinstance(low, Tensor) and isinstance(high, Tensor) and low.device != high.device:
             raise ValueError(f"Box: low and high must be on one device, but are on {low.device} and {high.device}")
         if not isinstance(low, Tensor):
@@ -108,8 +107,7 @@ class Box(ConvexSet):
     @property
     def is_bounded(self) -> bool:
         """Whether all bounds are finite."""
-        bounded: bool = self.__dict__["_is_bounded"]
-        return bounded
+        return self._is_bounded
 
     def project(self, v: Tensor) -> Tensor:
         """Clamp every coordinate."""
@@ -123,12 +121,11 @@ class Box(ConvexSet):
         return torch.where(middle.isfinite(), middle, torch.zeros_like(low).clamp(min=low, max=high))
 
     def support(self, direction: Tensor) -> Tensor:
-        """The corner that the direction points to; the midpoint in coordinates where it is zero."""
+        """The corner that the direction points to; the lower bound in coordinates where it is zero."""
         if not self.is_bounded:
             raise ValueError("Box: a linear function has no maximiser over a box with an infinite bound")
         self.require_points(direction)
-        corner = torch.where(direction > 0.0, self.high.to(direction), self.low.to(direction))
-        return torch.where(direction == 0.0, self.centre(direction), corner)
+        return torch.where(direction > 0.0, self.high.to(direction), self.low.to(direction))
 
     def contains(self, v: Tensor, tolerance: float = 0.0) -> Tensor:
         """Whether every coordinate is within ``tolerance`` of its interval."""

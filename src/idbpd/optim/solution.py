@@ -1,4 +1,4 @@
-"""What a run hands back, and what it remembers of its steps."""
+"""What a run hands back, what it remembers of its steps, and which of its iterates counts as the best."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.kkt import KKT, Residuals
-from idbpd.optim.method import Status
+from idbpd.optim.method import Iterate, Status
 
 
 class Record(NamedTuple):
@@ -22,12 +22,12 @@ class Record(NamedTuple):
 
 
 class History(NamedTuple):
-    """The records of a run, one row per step from the start (step 0) on; float64 on the host."""
+    """The records of a run, one row per step from the start (step 0) on; on the host."""
 
-    step: Tensor
+    step: Tensor  # int64, like evaluations; the others are float64
     f: Tensor
-    g: Tensor  # (steps, c)
-    multipliers: Tensor  # (steps, c)
+    g: Tensor  # (rows, c)
+    multipliers: Tensor  # (rows, c)
     stationarity: Tensor
     infeasibility: Tensor
     slackness: Tensor
@@ -38,20 +38,33 @@ class History(NamedTuple):
         """The largest of the three residuals per step."""
         return torch.stack([self.stationarity, self.infeasibility, self.slackness]).amax(0)
 
+    def extended(self, records: Sequence[Record]) -> "History":
+        """The history with further records: one transfer from the device per quantity, however many they are."""
+        if not records:
+            return self
+        kkt = torch.stack([torch.stack(tuple(record.kkt)) for record in records]).cpu()
+        rows = History(
+            torch.tensor([record.step for record in records]),
+            torch.stack([record.f for record in records]).cpu(),
+            torch.stack([record.g for record in records]).cpu(),
+            torch.stack([record.multipliers for record in records]).cpu(),
+            kkt[:, 0],
+            kkt[:, 1],
+            kkt[:, 2],
+            torch.tensor([record.evaluations for record in records]),
+        )
+        return History(*(torch.cat([old, new]) for old, new in zip(self, rows, strict=True)))
 
-def collect(records: Sequence[Record]) -> History:
-    """The records side by side: one transfer from the device per quantity."""
-    residuals = torch.stack([torch.stack(tuple(record.kkt)) for record in records]).cpu()
-    return History(
-        torch.tensor([record.step for record in records]),
-        torch.stack([record.f for record in records]).cpu(),
-        torch.stack([record.g for record in records]).cpu(),
-        torch.stack([record.multipliers for record in records]).cpu(),
-        residuals[:, 0],
-        residuals[:, 1],
-        residuals[:, 2],
-        torch.tensor([record.evaluations for record in records]),
-    )
+    def until(self, last: int) -> "History":
+        """The first rows, up to step ``last``."""
+        return History(*(column[: last + 1] for column in self))
+
+
+def empty_history(constraint_count: int) -> History:
+    """No rows yet."""
+    none, wide = torch.zeros(0, dtype=torch.float64), torch.zeros((0, constraint_count), dtype=torch.float64)
+    count = torch.zeros(0, dtype=torch.int64)
+    return History(count, none, wide, wide, none, none, none, count)
 
 
 class Best(NamedTuple):
@@ -64,6 +77,41 @@ class Best(NamedTuple):
     infeasibility: Tensor
     worst: Tensor
 
+    def or_better(self, iterate: Iterate, tolerance: float, by_residual: bool) -> "Best":
+        """The better of the two, chosen on the device.
+
+        By residual: the smaller worst residual; the first that meets the tolerance stays. Else: feasible before
+        infeasible, then the lower f among the feasible and the smaller violation among the infeasible. An iterate that
+        is not finite is never chosen.
+        """
+        new = first_best(iterate)
+        if by_residual:
+            better = (new.worst < self.worst) & ~(self.worst <= tolerance)
+        else:
+            feasible, was_feasible = new.infeasibility <= tolerance, self.infeasibility <= tolerance
+            lower = (new.f < self.f) | ~was_feasible
+            better = torch.where(feasible, lower, ~was_feasible & (new.infeasibility < self.infeasibility))
+        better = (better | ~self.worst.isfinite()) & new.worst.isfinite() & new.f.isfinite()
+        maximisers = tuple(
+            None if one is None or other is None else torch.where(better, one, other)
+            for one, other in zip(new.maximisers, self.maximisers, strict=True)
+        )
+        return Best(
+            torch.where(better, new.x, self.x),
+            maximisers,
+            torch.where(better, new.multipliers, self.multipliers),
+            torch.where(better, new.f, self.f),
+            torch.where(better, new.infeasibility, self.infeasibility),
+            torch.where(better, new.worst, self.worst),
+        )
+
+
+def first_best(iterate: Iterate) -> Best:
+    """An iterate as the best, for want of another."""
+    evaluation, found = iterate.evaluation, iterate.residuals
+    points = (evaluation.maximisers.y, *evaluation.maximisers.w)
+    return Best(evaluation.x, points, iterate.multipliers, evaluation.f, found.infeasibility, found.worst)
+
 
 class RunState(NamedTuple):
     """Everything a run needs to go on as if it had never stopped. ``method`` is the state of its method."""
@@ -71,26 +119,26 @@ class RunState(NamedTuple):
     step: int
     method: Any
     best: Best
-    history: tuple[Record, ...]
+    history: History
     evaluations: int
     gradients: int
 
 
 class Solution(NamedTuple):
-    """The answer, with its certificate recomputed at ``x``."""
+    """The answer, with its certificate computed at ``x``."""
 
-    x: Tensor | dict[str, Tensor]
+    x: Tensor | dict[str, Tensor]  # in the shape of x0
     y: Tensor | None
     w: tuple[Tensor | None, ...]
     f: float
-    g: Tensor
-    multipliers: Tensor
+    g: Tensor  # (c,) float64
+    multipliers: Tensor  # (c,) float64, non-negative
     kkt: KKT
     status: Status
-    reason: str
+    reason: str  # the status in words
     steps: int
     history: History
     evaluations: int  # how often the values were asked for
     gradients: int  # how often the gradients were asked for
     inner_error: float  # by how much f and g may fall short of the true maxima
-    state: RunState
+    state: RunState  # to go on from here, see `solve`

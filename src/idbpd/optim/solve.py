@@ -9,48 +9,68 @@ from torch import Tensor
 
 from idbpd.optim.autograd_oracle import AutogradOracle
 from idbpd.optim.idbpd import IDBPD
-from idbpd.optim.kkt import KKT, best_multipliers, residuals
+from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.layout import Layout, Point, flatten
 from idbpd.optim.method import Iterate, Method, Status
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers, Oracle
 from idbpd.optim.problem import Problem
-from idbpd.optim.solution import Best, Record, RunState, Solution, collect
+from idbpd.optim.solution import Record, RunState, Solution, empty_history, first_best
 
 Callback = Callable[[Record], object]
+_DEFAULT = IDBPD()
 
 
 def solve(
     problem: Problem | Oracle,
     x0: Point,
-    method: Method[Any] = IDBPD(),
+    method: Method[Any] = _DEFAULT,
     max_steps: int = 20_000,
     tolerance: float = 1e-6,
+    *,
     callback: Callback | None = None,
     state: RunState | None = None,
 ) -> Solution:
-    """Run ``method`` on ``problem`` from ``x0`` until all KKT residuals are at most ``tolerance`` or ``max_steps`` steps are done.
+    """Run ``method`` on ``problem`` from ``x0`` until all KKT residuals are at most ``tolerance`` or ``max_steps``
+    steps are done.
 
-    ``callback`` is called with the record of every step (the start is step 0) and ends the run by returning True.
-    ``state`` (``solution.state`` of an earlier run of the same method on the same problem) goes on from there: ``max_steps`` counts from
-    the very start, ``x0`` only gives the shape.
+    ``callback`` is called with the `Record` of every step (the start is step 0) and ends the run by returning True.
+    ``state``, the ``solution.state`` of an earlier run of the same method on the same problem, goes on from there
+    exactly as if that run had not ended; ``max_steps`` counts from the very start, and ``x0`` only gives the shape.
     """
-    if not isinstance(max_steps, int) or max_steps < 0:
+    if isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 0:
         raise ValueError(f"max_steps must be a non-negative integer, got {max_steps!r}")
     if not 0 < tolerance < math.inf:
         raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
     x, layout = flatten(x0)
-    if not bool(x.isfinite().all()):
-        raise ValueError(f"x0 has {int((~x.isfinite()).sum())} entries that are not finite; a run needs a finite start")
     oracle = _Counted(AutogradOracle(problem, layout) if isinstance(problem, Problem) else problem)
-    if state is None:
-        first = method.init(oracle, x)
-        run = _begin(first, method.iterate(first), oracle)
-        if callback is not None and callback(run.history[-1]) is True:
-            max_steps = 0
+    records: list[Record] = []
+    stopped = False
+    if state is not None:
+        run = _resumed(state, oracle, x)
     else:
-        run = state
-        oracle.evaluations, oracle.gradients = run.evaluations, run.gradients
-    return _finish(method, oracle, layout, *_loop(method, oracle, run, max_steps, tolerance, callback), tolerance)
+        first = method.init(oracle, x)
+        iterate = method.iterate(first)
+        records.append(_record(0, iterate, oracle))
+        empty = empty_history(oracle.constraint_count)
+        run = RunState(0, first, first_best(iterate), empty, oracle.evaluations, oracle.gradients)
+        stopped = callback is not None and callback(records[-1]) is True
+    while True:
+        if stopped or run.step >= max_steps or run.step % method.check_every == 0:
+            ending = _judge(run, method, tolerance)
+            if ending is None and stopped:
+                ending = _Ending(Status.MAX_STEPS, "the callback ended the run")
+            if ending is None and run.step >= max_steps:
+                ending = _Ending(Status.MAX_STEPS, f"all {max_steps} steps are done")
+            if ending is not None:
+                break
+        following = method.step(oracle, run.method, tolerance)
+        iterate = method.iterate(following)
+        best = run.best.or_better(iterate, tolerance, method.picks_by_residual)
+        run = RunState(run.step + 1, following, best, run.history, oracle.evaluations, oracle.gradients)
+        records.append(_record(run.step, iterate, oracle))
+        stopped = callback is not None and callback(records[-1]) is True
+    run = run._replace(history=run.history.extended(records))
+    return _finish(method, oracle, layout, _Ended(run, *ending), tolerance)
 
 
 class _Ending(NamedTuple):
@@ -58,123 +78,96 @@ class _Ending(NamedTuple):
     reason: str
 
 
-def _loop(
-    method: Method[Any], oracle: "_Counted", run: RunState, max_steps: int, tolerance: float, callback: Callback | None
-) -> tuple[RunState, _Ending]:
-    """Steps until something ends the run."""
-    records = list(run.history)
-    while True:
-        if run.step % method.check_every == 0 or run.step >= max_steps:
-            ending = _ending(run, method, records, tolerance)
-            if ending is None and run.step >= max_steps:
-                ending = _Ending(Status.MAX_STEPS, f"{max_steps} steps are done")
-            if ending is not None:
-                return run._replace(history=tuple(records)), ending
-        state = method.step(oracle, run.method, tolerance)
-        iterate = method.iterate(state)
-        step = run.step + 1
-        records.append(_record(step, iterate, oracle))
-        run = RunState(
-            step, state, _better(run.best, iterate, tolerance, method.picks_by_residual), (), oracle.evaluations, oracle.gradients
-        )
-        if callback is not None and callback(records[-1]) is True:
-            return run._replace(history=tuple(records)), _Ending(Status.MAX_STEPS, "the callback ended the run")
+class _Ended(NamedTuple):
+    run: RunState
+    status: Status
+    reason: str
 
 
-def _ending(run: RunState, method: Method[Any], records: list[Record], tolerance: float) -> _Ending | None:
-    """Whether the run is over, judged on the host from the latest iterate."""
+def _judge(run: RunState, method: Method[Any], tolerance: float) -> _Ending | None:
+    """Whether the run is over, from the numbers of its latest iterate."""
     iterate = method.iterate(run.method)
-    worst = iterate.residuals.worst if not method.picks_by_residual else run.best.worst
-    if float(worst) <= tolerance:
+    worst = run.best.worst if method.picks_by_residual else iterate.residuals.worst
+    numbers = torch.cat([worst.reshape(1), iterate.evaluation.f.reshape(1), iterate.evaluation.g, *_columns(iterate)])
+    worst_now, *others = numbers.tolist()
+    if worst_now <= tolerance:
         return _Ending(Status.CONVERGED, "all KKT residuals are within the tolerance")
     verdict = method.verdict(run.method)
     if verdict is not None:
         return _Ending(Status(verdict.status), verdict.reason)
-    numbers = torch.cat([records[-1].f.reshape(1), records[-1].g, torch.stack(tuple(records[-1].kkt))])
-    if not bool(numbers.isfinite().all()):
+    if not all(math.isfinite(number) for number in others):
         return _Ending(Status.DIVERGED, "a value or a gradient is not finite")
     return None
 
 
-def _begin(state: Any, iterate: Iterate, oracle: "_Counted") -> RunState:
-    maximisers = (iterate.evaluation.maximisers.y, *iterate.evaluation.maximisers.w)
-    best = Best(
-        iterate.evaluation.x, maximisers, iterate.multipliers, iterate.evaluation.f,
-        iterate.residuals.infeasibility, iterate.residuals.worst,
-    )  # fmt: skip
-    return RunState(0, state, best, (_record(0, iterate, oracle),), oracle.evaluations, oracle.gradients)
+def _columns(iterate: Iterate) -> list[Tensor]:
+    return [number.reshape(1) for number in iterate.residuals]
+
+
+def _finish(method: Method[Any], oracle: "_Counted", layout: Layout, ended: _Ended, tolerance: float) -> Solution:
+    """The answer, with its certificate computed at the very point that is returned."""
+    run, status, reason = ended
+    if status is Status.CONVERGED and not method.picks_by_residual:
+        evaluation, gradients, multipliers, found = method.iterate(run.method)
+    else:
+        best = run.best
+        evaluation = oracle.evaluate(best.x, Maximisers(best.maximisers[0], best.maximisers[1:]))
+        gradients = oracle.differentiate(evaluation)
+        multipliers = best.multipliers if method.picks_by_residual else best_multipliers(evaluation.g, gradients)
+        found = residuals(evaluation.g, gradients, multipliers)
+    kkt = found.measured()
+    error = evaluation.error.nan_to_num(torch.inf).amax().item()
+    if status is Status.CONVERGED and not kkt.worst <= tolerance:
+        status, reason = Status.MAX_STEPS, "the residuals recomputed with better maximisers are beyond the tolerance"
+    if status is Status.CONVERGED and not error <= max(tolerance, math.sqrt(torch.finfo(evaluation.x.dtype).eps)):
+        status, reason = Status.MAX_STEPS, f"the inner maxima are only known to within {error:.1e}"
+    steps = _last_step(run, tolerance) if method.check_every > 1 else run.step
+    return Solution(
+        x=layout.restore(evaluation.x),
+        y=evaluation.maximisers.y,
+        w=evaluation.maximisers.w,
+        f=evaluation.f.nan_to_num(torch.inf).item(),
+        g=evaluation.g.nan_to_num(torch.inf),
+        multipliers=multipliers.nan_to_num(0.0),
+        kkt=kkt,
+        status=status,
+        reason=reason,
+        steps=steps,
+        history=run.history.until(steps),
+        evaluations=oracle.evaluations,
+        gradients=oracle.gradients,
+        inner_error=error,
+        state=run,
+    )
+
+
+def _last_step(run: RunState, tolerance: float) -> int:
+    """The step at which a run that is only looked at now and then was over: the first to converge, or the last finite
+    one.
+    """
+    worst = run.history.worst
+    over = (worst <= tolerance).nonzero()
+    if over.numel():
+        return int(over[0])
+    wild = (~(worst.isfinite() & run.history.f.isfinite())).nonzero()
+    return max(int(wild[0]) - 1, 0) if wild.numel() else run.step
+
+
+def _resumed(state: RunState, oracle: "_Counted", x: Tensor) -> RunState:
+    """``state`` after a check that it fits; the counts go on from there."""
+    if state.best.x.shape != x.shape:
+        raise ValueError(
+            f"state has {state.best.x.numel()} variables, but x0 has {x.numel()}: it is of another problem"
+        )
+    if state.best.x.dtype != x.dtype:
+        raise ValueError(f"state has dtype {state.best.x.dtype}, but x0 has {x.dtype}")
+    oracle.evaluations, oracle.gradients = state.evaluations, state.gradients
+    return state
 
 
 def _record(step: int, iterate: Iterate, oracle: "_Counted") -> Record:
     evaluation = iterate.evaluation
     return Record(step, evaluation.f, evaluation.g, iterate.multipliers, iterate.residuals, oracle.evaluations)
-
-
-def _better(best: Best, iterate: Iterate, tolerance: float, by_residual: bool) -> Best:
-    """The better of the two, chosen on the device.
-
-    By residual: the smaller worst residual, but the first that meets the tolerance stays. Else: feasible before infeasible, then the
-    lower f among the feasible and the smaller violation among the infeasible.
-    """
-    evaluation, found = iterate.evaluation, iterate.residuals
-    worst = found.worst
-    if by_residual:
-        chosen = (worst < best.worst) & ~(best.worst <= tolerance)
-    else:
-        feasible, was_feasible = found.infeasibility <= tolerance, best.infeasibility <= tolerance
-        lower = torch.where(was_feasible, evaluation.f < best.f, True)
-        chosen = torch.where(feasible, lower, ~was_feasible & (found.infeasibility < best.infeasibility))
-    chosen = chosen & worst.isfinite() & evaluation.f.isfinite() | ~best.worst.isfinite() & worst.isfinite()
-    points = (evaluation.maximisers.y, *evaluation.maximisers.w)
-    maximisers = tuple(
-        None if new is None or old is None else torch.where(chosen, new, old)
-        for new, old in zip(points, best.maximisers, strict=True)
-    )
-    return Best(
-        torch.where(chosen, evaluation.x, best.x),
-        maximisers,
-        torch.where(chosen, iterate.multipliers, best.multipliers),
-        torch.where(chosen, evaluation.f, best.f),
-        torch.where(chosen, found.infeasibility, best.infeasibility),
-        torch.where(chosen, worst, best.worst),
-    )
-
-
-def _finish(
-    method: Method[Any], oracle: "_Counted", layout: Layout, run: RunState, ending: _Ending, tolerance: float
-) -> Solution:
-    """The answer: values, multipliers and residuals computed afresh at the chosen point."""
-    best = run.best
-    if ending.status is Status.CONVERGED and not method.picks_by_residual:
-        iterate = method.iterate(run.method)
-        points = (iterate.evaluation.maximisers.y, *iterate.evaluation.maximisers.w)
-        best = best._replace(x=iterate.evaluation.x, maximisers=points, multipliers=iterate.multipliers)
-    evaluation = oracle.evaluate(best.x, Maximisers(best.maximisers[0], best.maximisers[1:]))
-    gradients = oracle.differentiate(evaluation)
-    multipliers = best.multipliers
-    if not method.picks_by_residual:
-        multipliers = best_multipliers(evaluation.g, gradients)
-    kkt = residuals(evaluation.g, gradients, multipliers).measured()
-    status, reason = ending
-    if status is Status.CONVERGED and not kkt.worst <= tolerance:
-        status, reason = Status.MAX_STEPS, "the residuals recomputed with better maximisers are beyond the tolerance"
-    return Solution(
-        x=layout.restore(best.x),
-        y=evaluation.maximisers.y,
-        w=evaluation.maximisers.w,
-        f=evaluation.f.item(),
-        g=evaluation.g,
-        multipliers=multipliers,
-        kkt=kkt,
-        status=status,
-        reason=reason,
-        steps=run.step,
-        history=collect(run.history),
-        evaluations=oracle.evaluations,
-        gradients=oracle.gradients,
-        inner_error=evaluation.error.amax().item(),
-        state=run,
-    )
 
 
 class _Counted:

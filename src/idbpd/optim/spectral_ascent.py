@@ -9,7 +9,6 @@ import math
 from collections import deque
 
 import torch
-from torch import Tensor
 
 from idbpd.optim.convex_set import ConvexSet
 from idbpd.optim.inner_function import InnerFunction, Local
@@ -17,14 +16,16 @@ from idbpd.optim.optimality_gap import Gap, curved_gap, linear_gap, rounding
 
 _MEMORY = 8  # values that a step may fall back behind
 _HALVINGS = 40
+_ENCORE = 30  # steps taken for the sake of the point after its value is good
+_FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
 
 
 def spectral_ascent(
     f: InnerFunction, over: ConvexSet, here: Local, accuracy: float, max_steps: int
-) -> tuple[Local, Tensor]:
+) -> tuple[Local, Gap]:
     """Ascend from ``here`` until the bound on the error is at most ``accuracy`` of the values' scale, or steps run out.
 
-    Returns the point with the smallest error bound among those with the best value up to rounding, and that bound.
+    Returns the point with the smallest gap among those with the best value up to rounding, and that gap.
     """
     eps = torch.finfo(here.point.dtype).eps
     curvature = flattest = float("nan")
@@ -32,9 +33,18 @@ def spectral_ascent(
     best, best_gap = here, gap
     recent: deque[float] = deque([float(here.value)], maxlen=_MEMORY)
     length = _first_length(here)
+    far = _FAR * (1.0 + float(here.point.abs().amax()))
+    encore = _ENCORE
     for _ in range(max_steps):
         scale = abs(float(here.value)) + float(gap.magnitude)
+        # The bound is quadratic in the distance to a maximiser on a curved boundary or in free space: small as it is,
+        # the point may be right to its square root only. So the steps must have become small, too.
         if float(gap.bound) <= max(accuracy, 4.0 * eps) * scale:
+            step = over.project(here.point + length * here.gradient) - here.point
+            if not encore or float(step.norm()) <= max(1e-10, 16.0 * eps) * (1.0 + float(here.point.norm())):
+                break
+            encore -= 1
+        if not over.is_bounded and float(here.point.abs().amax()) > far:
             break
         ahead = _search(f, over, here, length, floor=min(recent) - float(rounding(here, gap)))
         if ahead is None:
@@ -48,9 +58,9 @@ def spectral_ascent(
         recent.append(float(here.value))
         noise = float(rounding(here, gap))
         gain = float(here.value - best.value)
-        if gain > noise or (gain >= -noise and bool(gap.bound < best_gap.bound)):
+        if gain > noise or (gain >= -noise and bool(gap.bound <= best_gap.bound)):
             best, best_gap = here, gap
-    return best, best_gap.bound
+    return best, best_gap
 
 
 def _gap(over: ConvexSet, here: Local, curvature: float) -> Gap:
@@ -60,7 +70,7 @@ def _gap(over: ConvexSet, here: Local, curvature: float) -> Gap:
     if curvature > 0.0:
         return curved_gap(over, here, curvature)
     gap = curved_gap(over, here, 1.0)
-    return Gap(torch.where(gap.bound > 0.0, torch.inf, gap.bound), gap.magnitude)
+    return Gap(torch.where((here.gradient == 0.0).all(), 0.0, torch.inf).double(), gap.magnitude)
 
 
 def _first_length(here: Local) -> float:
@@ -73,7 +83,8 @@ def _first_length(here: Local) -> float:
 def _search(f: InnerFunction, over: ConvexSet, here: Local, length: float, *, floor: float) -> Local | None:
     """Backtrack along the projected step until the value is not worse than the recent ones."""
     d = over.project(here.point + length * here.gradient) - here.point
-    slope = float((here.gradient.double() * d.double()).sum())
+    # What <g, d> is at least, as d is a projected step; near the end the inner product itself is rounding.
+    slope = float(d.double().square().sum()) / length
     if not slope > 0.0:
         return None
     t = 1.0

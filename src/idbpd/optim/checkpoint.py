@@ -1,0 +1,93 @@
+"""Saving a run's state to a file and reading it back, exactly: tensors and plain data only, no code in the file."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.algorithm1 import Algorithm1State
+from idbpd.optim.idbpd import IDBPDState, Place
+from idbpd.optim.kkt import Residuals
+from idbpd.optim.method import Verdict
+from idbpd.optim.metric import Metric
+from idbpd.optim.oracle import Evaluation, Gradients, Maximisers
+from idbpd.optim.solution import Best, History, RunState
+
+_FORMAT = 1
+_KINDS: dict[str, type[tuple[Any, ...]]] = {}
+
+
+def register(kind: type[tuple[Any, ...]]) -> type[tuple[Any, ...]]:
+    """Make a NamedTuple known to the files; a method registers the parts of its state. Usable as a decorator."""
+    if not hasattr(kind, "_fields"):
+        raise TypeError(f"{kind.__name__} must be a NamedTuple to be part of a saved state")
+    if _KINDS.setdefault(kind.__name__, kind) is not kind:
+        raise ValueError(f"a state with the name {kind.__name__} is registered already")
+    return kind
+
+
+_OURS: tuple[type[tuple[Any, ...]], ...] = (
+    *(RunState, Best, History, Evaluation, Gradients, Maximisers, Residuals, Verdict),
+    *(Algorithm1State, IDBPDState, Place, Metric),
+)
+for _kind in _OURS:
+    register(_kind)
+
+
+def save_state(state: RunState, path: str | Path) -> None:
+    """Write ``state`` to ``path``: either all of it or, when the process dies on the way, nothing."""
+    path = Path(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            torch.save({"format": _FORMAT, "state": _encode(state)}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def load_state(path: str | Path, device: torch.device | str | None = None) -> RunState:
+    """The state that `save_state` wrote, on ``device`` (where it was, when None)."""
+    content = torch.load(path, map_location=device, weights_only=True)
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise ValueError(f"{path} is not a saved state of format {_FORMAT}")
+    state = _decode(content["state"])
+    if not isinstance(state, RunState):
+        raise ValueError(f"{path} holds a {type(state).__name__}, not the state of a run")
+    return state
+
+
+def _encode(value: object) -> object:
+    """Plain data for ``value``: a NamedTuple becomes a dict with its name, a tuple a list in a dict, the rest stays."""
+    fields = getattr(value, "_fields", None)
+    if fields is not None:
+        if type(value).__name__ not in _KINDS:
+            raise TypeError(
+                f"{type(value).__name__} is not known to saved states; register it with checkpoint.register"
+            )
+        return {"kind": type(value).__name__, "parts": {name: _encode(getattr(value, name)) for name in fields}}
+    if isinstance(value, tuple):
+        return {"kind": "", "parts": [_encode(part) for part in value]}
+    if isinstance(value, Tensor):
+        # A copy: a view would drag the whole storage behind it into the file.
+        return value.detach().clone()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a saved state cannot hold a {type(value).__name__}")
+
+
+def _decode(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    kind, parts = value["kind"], value["parts"]
+    if kind == "":
+        return tuple(_decode(part) for part in parts)
+    if kind not in _KINDS:
+        raise ValueError(f"the saved state has a part of the unknown kind {kind!r}; known: {', '.join(sorted(_KINDS))}")
+    return _KINDS[kind](**{name: _decode(part) for name, part in parts.items()})
