@@ -76,8 +76,8 @@ def _require_tracked(project: Path) -> None:
 
 def _load_source(project: Path, name: str) -> MultiLabelTable:
     bootstrap_project(project)
-    with KedroSession.create(project, runtime_params={"dataset": name}) as session:
-        table = session.load_context().catalog.load("source")
+    session = KedroSession.create(project, runtime_params={"dataset": name})
+    table = session.load_context().catalog.load("source")
     assert isinstance(table, MultiLabelTable)
     return table
 

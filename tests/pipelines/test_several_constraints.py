@@ -19,7 +19,7 @@ from idbpd.pipelines.parameters import (
     ProblemParameters,
     TrainingParameters,
 )
-from idbpd.pipelines.robust_problem import build_problem
+from idbpd.pipelines.robust_problem import build_problem, weights_of
 from idbpd.pipelines.training.nodes import train_constrained, train_unconstrained
 
 MODEL = ModelParameters(hidden=6)
@@ -32,7 +32,7 @@ FINGERPRINT = {"data_sha256": "d", "split_sha256": "s"}
 
 def _task(name: str, logits: Tensor) -> Task:
     """A task whose classes follow from the features, with some noise."""
-    chosen = torch.distributions.Categorical(logits=3 * logits).sample()
+    chosen = torch.multinomial((3 * logits).softmax(dim=-1), 1)[:, 0]
     targets = torch.nn.functional.one_hot(chosen, logits.shape[1]).float()
     return Task(name, tuple(f"{name}{at}" for at in range(logits.shape[1])), torch.arange(len(logits)), targets)
 
@@ -81,7 +81,7 @@ def test_thresholds_are_what_each_task_reaches_alone() -> None:
     threshold, _ = calibrate(data, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     alone = build_problem(data, "third", {}, MODEL, PROBLEM, COMPUTE, 0)
     solution = solve(alone.oracle, alone.initial_weights, IDBPD(), max_steps=40, tolerance=1e-4)
-    alone.network.load_state_dict(solution.x)
+    alone.network.load_state_dict(weights_of(solution))
     quality = measure_quality(alone.network, alone.data, PROBLEM.regularisation)["third"]
     assert threshold["tasks"]["third"]["value"] == quality.worst_case_loss
     assert threshold["tasks"]["third"]["steps"] == solution.steps

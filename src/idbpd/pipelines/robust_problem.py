@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl import MultiTaskData, RobustMultiTask, SharedNetwork, seeded_network
+from idbpd.optim import Solution
 from idbpd.pipelines.devices import resolve_device
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
 
@@ -48,3 +49,9 @@ def build_problem(
     )
     weights = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
     return BuiltProblem(oracle, network, weights, data)
+
+
+def weights_of(solution: Solution) -> dict[str, Tensor]:
+    """The answer as the network's named weights: a point has the structure that its start had."""
+    assert isinstance(solution.x, dict)
+    return solution.x

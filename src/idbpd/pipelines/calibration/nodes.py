@@ -15,7 +15,7 @@ from idbpd.pipelines.parameters import (
     Seed,
 )
 from idbpd.pipelines.progress import Progress
-from idbpd.pipelines.robust_problem import BuiltProblem, build_problem
+from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_of
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +42,15 @@ def calibrate(
     for task in train.limited:
         alone = build_problem(train, task.name, {}, model, problem, compute, seed)
         solution = _solve(f"calibrating {task.name}", alone, alone.initial_weights, calibration)
-        alone.network.load_state_dict(solution.x)
+        alone.network.load_state_dict(weights_of(solution))
         value = measure_quality(alone.network, alone.data, problem.regularisation)[task.name].worst_case_loss
         found[task.name] = _record(task.name, value, solution, calibration)
         earlier = {name: record["threshold"] for name, record in found.items() if name != task.name}
         if earlier:
             joint = build_problem(train, task.name, earlier, model, problem, compute, seed)
-            weights = _solve(f"looking for a start with {task.name}", joint, weights, calibration).x
+            weights = weights_of(_solve(f"looking for a start with {task.name}", joint, weights, calibration))
         else:
-            weights = solution.x
+            weights = weights_of(solution)
     thresholds = [record["threshold"] for record in found.values()]
     record = {
         # One number where there is one, as the tracked parameter is read.

@@ -12,7 +12,7 @@ from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD, Solution, solve
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, TrainingParameters
 from idbpd.pipelines.progress import Progress
-from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of
+from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of, weights_of
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def train_constrained(
         "threads": torch.get_num_threads(),
         **fingerprint,  # what it was trained on, also where the data were split in another run
     }
-    return solution.x, _history(solution, list(thresholds)), outcome
+    return weights_of(solution), _history(solution, list(thresholds)), outcome
 
 
 def train_unconstrained(
@@ -60,7 +60,7 @@ def train_unconstrained(
     unconstrained = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
     solution = _solve("unconstrained", unconstrained, calibrated_weights, training)
     logger.info("without the constraint: %s after %d steps", solution.status.name, solution.steps)
-    return solution.x
+    return weights_of(solution)
 
 
 def _solve(
