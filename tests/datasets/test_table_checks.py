@@ -119,7 +119,7 @@ def test_a_bad_data_frame_is_refused(column: str, values: list[Any], message: st
 def test_a_frame_with_a_column_twice_is_refused() -> None:
     frame = pd.DataFrame([[1, 2]], columns=["x", "x"])
     with pytest.raises(DataError, match="columns 1 and 2 are both named 'x'"):
-        frame_to_table(frame)
+        frame_to_table(frame, Origin())
 
 
 def test_anything_else_is_refused() -> None:

@@ -31,16 +31,16 @@ class Roles:
     ignore: Sequence[str] = field(default_factory=tuple)
 
 
-def frame_to_table(frame: pd.DataFrame) -> MultiLabelTable:
+def frame_to_table(frame: pd.DataFrame, origin: Origin) -> MultiLabelTable:
     """The table in a data frame: columns ``label:<name>`` are labels, a column ``group`` names groups."""
     names = [str(name) for name in frame.columns]
     roles = Roles(
         labels=[name for name in names if name.startswith(LABEL_PREFIX)],
         group=GROUP_COLUMN if GROUP_COLUMN in names else None,
     )
-    require_names(names, Origin())
+    require_names(names, origin)
     columns = pa.Table.from_pandas(frame.set_axis(names, axis=1), preserve_index=False)
-    return columns_to_table(columns, roles, Origin())
+    return columns_to_table(columns, roles, origin)
 
 
 def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLabelTable:

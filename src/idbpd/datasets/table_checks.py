@@ -5,7 +5,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from idbpd.datasets.columns import frame_to_table, require_names
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import MultiLabelTable, Origin
 from idbpd.errors import DataError
 
 
@@ -24,13 +24,21 @@ class TableValidator:
     A data set without a ``validator`` of its own gets this one without counts.
     """
 
-    def __init__(self, *, samples: int | None = None, features: int | None = None, labels: int | None = None) -> None:
-        """Say which counts are known beforehand."""
+    def __init__(
+        self,
+        *,
+        samples: int | None = None,
+        features: int | None = None,
+        labels: int | None = None,
+        name: str = "the table",
+    ) -> None:
+        """Say which counts are known beforehand, and what errors call a data frame, which does not know its file."""
+        self._name = name
         self._expected = {"samples": samples, "features": features, "labels": labels}
 
     def validate(self, data: MultiLabelTable | pd.DataFrame) -> MultiLabelTable:
         """The table, if it can be trained on; a data frame becomes one."""
-        table = as_table(data)
+        table = as_table(data, self._name)
         found = {"samples": len(table), "features": len(table.feature_names), "labels": len(table.label_names)}
         for what, count in self._expected.items():
             if count is not None and count != found[what]:
@@ -46,12 +54,12 @@ class TableValidator:
         return table
 
 
-def as_table(data: MultiLabelTable | pd.DataFrame) -> MultiLabelTable:
+def as_table(data: MultiLabelTable | pd.DataFrame, name: str = "the table") -> MultiLabelTable:
     """The table that a source delivers, be it one already or a data frame."""
     if isinstance(data, MultiLabelTable):
         return data
     if isinstance(data, pd.DataFrame):
-        return frame_to_table(data)
+        return frame_to_table(data, Origin(name))
     raise DataError(f"a source must load a MultiLabelTable or a pandas DataFrame, not {type(data).__name__}")
 
 

@@ -16,7 +16,6 @@ from idbpd.hooks.parameter_check import check_parameters, parameter_types
 DATASET_PARAMETER = "dataset"
 SOURCE = "source"
 VALIDATOR = "validator"
-DEFAULT_VALIDATOR = "idbpd.datasets.TableValidator"
 
 
 class ConfigurationHook:
@@ -34,7 +33,7 @@ class ConfigurationHook:
         name = parameters[DATASET_PARAMETER]
         if name not in sources:
             raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
-        source = {VALIDATOR: DEFAULT_VALIDATOR, **sources[name]}
+        source = {VALIDATOR: _default_validator(name, sources[name]), **sources[name]}
         # Set before the catalog is made: so it is an entry like any other, with validator, version and credentials.
         context.config_loader["catalog"] = {**context.config_loader["catalog"], SOURCE: source}
 
@@ -43,6 +42,12 @@ class ConfigurationHook:
         """Make sure that every result can be written: minutes of training are not lost to a read-only folder."""
         for folder in sorted({path.parent for path in _files(pipeline.all_outputs(), catalog)}):
             _require_writable(folder)
+
+
+def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
+    """What must hold of any table; its errors call a table that does not know its file by the source's."""
+    called = str(source.get("filepath", f"the data set {name}"))
+    return {"class": "idbpd.datasets.TableValidator", "options": {"name": called}}
 
 
 def _files(names: set[str], catalog: DataCatalog) -> list[Path]:
