@@ -75,7 +75,7 @@ def test_a_table_that_cannot_be_trained_on_is_refused(changes: dict[str, Any], m
         ({"labels": 6}, "file.arff has 2 labels, expected 6"),
     ],
 )
-def test_counts_that_are_known_are_compared(counts: dict[str, int], message: str) -> None:
+def test_counts_that_are_known_are_compared(counts: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError) as error:
         TableValidator(**counts).validate(_table())
     assert message in str(error.value)
