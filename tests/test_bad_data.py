@@ -85,6 +85,15 @@ def test_a_missing_file_and_a_bad_block(mine: _Project) -> None:
     assert "both 'labels' and 'labels_file' name the labels" in mine.error_of("dataset=mine")
     mine.describe(BLOCK + "  validator: {class: idbpd.datasets.TableValidator, options: {samples: 555}}\n")
     assert "mine.arff has 3 samples, expected 555: is it another file?" in mine.error_of("dataset=mine")
+    mine.describe("mine: data/01_raw/mine.arff\n")
+    assert "the data set 'mine' needs a block with a 'type', it has: 'data/01" in mine.error_of("dataset=mine")
+    mine.describe(BLOCK + "  label: [a]\n")
+    assert "the data set 'mine': " in (error := mine.error_of("dataset=mine"))
+    assert "unexpected keyword argument 'label'" in error
+    mine.describe(BLOCK.replace("idbpd.datasets.ArffDataset", "idbpd.datasets.ArfDataset"))
+    assert "the data set 'mine': " in mine.error_of("dataset=mine")
+    mine.describe(BLOCK.replace("data/01_raw", "gopher://somewhere"))
+    assert "cannot open gopher://somewhere/mine.arff: Protocol not known: gopher" in mine.error_of("dataset=mine")
     mine.describe(BLOCK)
     error = mine.error_of("dataset=mine", "split.by=position")
     assert "has no positions; only composed images do: use by: label" in error

@@ -218,6 +218,7 @@ def test_a_bad_line_is_named(old: str, new: str, message: str) -> None:
         ("{0 1,5 2}", "line 8: index 5 is out of range: there are 5 attributes, counted from 0"),
         ("{0 1,99999999999999999999999999 2}", "line 8: index 99999999999999999999999999 is out of range"),
         ("{0 1,-3 2}", "line 8: expected an index and a value, found '-3 2'"),
+        ("{-0 1,3 2}", "line 8: expected an index and a value, found '-0 1,3 2'"),
         ("{3 1,3 2}", "line 8: index 3 is named twice"),
         ("{0 1,3}", "line 8: expected an index and a value, found '3'"),
         ("{0 1,,3 2}", "line 8: expected an index and a value, found ',3 2'"),

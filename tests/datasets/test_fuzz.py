@@ -3,17 +3,19 @@
 import gzip
 import io
 import math
-import random
 from collections.abc import Callable
-from typing import TypeVar
+from functools import reduce
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from idbpd.datasets.arff import reader
-from idbpd.datasets.arff.fast import read_plain_rows
 from idbpd.datasets.arff.mulan import read_mulan_labels
 from idbpd.datasets.arff.reader import read_arff
 from idbpd.datasets.arff.writer import render_arff
@@ -72,27 +74,58 @@ TOKENS = [b" ", b"\t", *PIECES.split(b" "), b"\n@data\n"]
 Result = TypeVar("Result")
 
 
-def _mutated(content: bytes, chance: random.Random) -> bytes:
-    """One or two small damages."""
-    data = bytearray(content)
-    for _ in range(chance.randint(1, 2)):
-        at = chance.randrange(len(data) + 1)
-        upto = min(len(data), at + chance.randint(1, 4))
-        match chance.randrange(6):
-            case 0:
-                data[at:upto] = b""
-            case 1:
-                data[at:at] = chance.choice(TOKENS)
-            case 2:
-                data[at:upto] = chance.choice(TOKENS)
-            case 3:
-                data[at:at] = data[at:upto]
-            case 4 if at < len(data):
-                data[at] = chance.randrange(256)
+class Damage(NamedTuple):
+    """One damage to a file: what happens, where (as a share of its length), over how many bytes, and with what."""
+
+    kind: str
+    at: float
+    length: int
+    token: bytes
+
+    def apply(self, content: bytes) -> bytes:
+        at = round(self.at * len(content))
+        before, hit, after = content[:at], content[at : at + self.length], content[at + self.length :]
+        match self.kind:
+            case "delete":
+                return before + after
+            case "insert":
+                return before + self.token + hit + after
+            case "replace":
+                return before + self.token + after
+            case "repeat":
+                return before + hit + hit + after
+            case "copy to the end":
+                return content + hit
             case _:
-                elsewhere = chance.randrange(len(data) + 1)
-                data[elsewhere:elsewhere] = data[at:upto]
-    return bytes(data[: chance.randrange(len(data) + 1)] if chance.random() < 0.05 else data)
+                return before
+
+
+KINDS = ("delete", "insert", "replace", "repeat", "copy to the end", "cut off")
+damages = st.lists(
+    st.builds(
+        Damage,
+        st.sampled_from(KINDS),
+        st.floats(0, 1),
+        st.integers(1, 4),
+        st.one_of(st.sampled_from(TOKENS), st.binary(min_size=1, max_size=2)),
+    ),
+    min_size=1,
+    max_size=2,
+)
+
+
+def damaged(*contents: bytes) -> st.SearchStrategy[bytes]:
+    """One of these files with one or two small damages."""
+    return st.builds(
+        lambda content, chosen: reduce(lambda data, damage: damage.apply(data), chosen, content),
+        st.sampled_from(contents),
+        damages,
+    )
+
+
+def many(examples: int) -> settings:
+    """The same examples on every run: what fails here fails everywhere."""
+    return settings(max_examples=examples, derandomize=True, deadline=None, database=None)
 
 
 def _outcome(read: Callable[[], Result]) -> Result | str:
@@ -119,51 +152,41 @@ def _require_equal(one: MultiLabelTable, other: MultiLabelTable) -> None:
     np.testing.assert_array_equal(one.labels, other.labels)
 
 
-@pytest.mark.parametrize("seed", [DENSE, PLAIN, SPARSE, PLAIN_SPARSE], ids=["dense", "plain", "sparse", "plain sparse"])
-def test_arff(seed: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    chance = random.Random(0)
-    accepted = 0
-    for _ in range(4000):
-        content = _mutated(seed, chance)
-        monkeypatch.setattr(reader, "read_plain_rows", lambda _: None)
-        exact = _outcome(lambda: read_arff(content, "file"))  # noqa: B023
-        monkeypatch.setattr(reader, "read_plain_rows", read_plain_rows)
-        found = _outcome(lambda: read_arff(content, "file"))  # noqa: B023
-        if isinstance(exact, str) or isinstance(found, str):
-            assert found == exact, content
-            continue
-        accepted += 1
-        _require_equal(found, exact)
-        np.testing.assert_array_equal(found.origin.lines, exact.origin.lines)
-        _require_sense(found, content.count(b"\n") + content.count(b"\r") + 1)
-        if np.isinf(found.dense_features(slice(None))).any():
-            continue
+@many(1500)
+@given(damaged(DENSE, PLAIN, SPARSE, PLAIN_SPARSE))
+def test_arff(content: bytes) -> None:
+    found = _outcome(lambda: read_arff(content, "file"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "read_plain_rows", lambda _: None)
+        exact = _outcome(lambda: read_arff(content, "file"))
+    if isinstance(exact, str) or isinstance(found, str):
+        assert found == exact
+        return
+    _require_equal(found, exact)
+    np.testing.assert_array_equal(found.origin.lines, exact.origin.lines)
+    _require_sense(found, content.count(b"\n") + content.count(b"\r") + 1)
+    if not np.isinf(found.dense_features(slice(None))).any():
         _require_equal(read_arff(render_arff(found, "again"), "again"), found)
-    assert accepted > 100  # the damages are small enough to leave something
 
 
-def test_mulan_xml() -> None:
-    chance = random.Random(0)
-    for _ in range(5000):
-        content = _mutated(XML, chance)
-        labels = _outcome(lambda: read_mulan_labels(content, "file"))  # noqa: B023
-        if isinstance(labels, str):
-            continue
+@many(400)
+@given(damaged(XML))
+def test_mulan_xml(content: bytes) -> None:
+    labels = _outcome(lambda: read_mulan_labels(content, "file"))
+    if not isinstance(labels, str):
         assert len(labels.names) == len(set(labels.names)) == len(labels.said_by) > 0
 
 
-def test_idx() -> None:
-    chance = random.Random(0)
-    for seed in (IDX, gzip.compress(IDX, mtime=0)):
-        for _ in range(1500):
-            content = _mutated(seed, chance)
-            plain = _outcome(lambda: decompressed(content, "file"))  # noqa: B023
-            array = plain if isinstance(plain, str) else _outcome(lambda: parse_idx(plain, "file"))  # noqa: B023
-            if isinstance(plain, str) or isinstance(array, str):
-                continue
-            assert array.dtype.newbyteorder(">") == TYPES[plain[2]]
-            assert 4 + 4 * array.ndim + math.prod(array.shape) * array.dtype.itemsize == len(plain)
-            np.testing.assert_array_equal(parse_idx(render_idx(array), "again"), array)
+@many(700)
+@given(damaged(IDX, gzip.compress(IDX, mtime=0)))
+def test_idx(content: bytes) -> None:
+    plain = _outcome(lambda: decompressed(content, "file"))
+    array = plain if isinstance(plain, str) else _outcome(lambda: parse_idx(plain, "file"))
+    if isinstance(plain, str) or isinstance(array, str):
+        return
+    assert array.dtype.newbyteorder(">") == TYPES[plain[2]]
+    assert 4 + 4 * array.ndim + math.prod(array.shape) * array.dtype.itemsize == len(plain)
+    np.testing.assert_array_equal(parse_idx(render_idx(array), "again"), array)
 
 
 def _labelled(columns: pa.Table, origin: Origin) -> MultiLabelTable:
@@ -171,28 +194,49 @@ def _labelled(columns: pa.Table, origin: Origin) -> MultiLabelTable:
     return columns_to_table(columns, Roles(labels=labels), origin)
 
 
-def test_csv() -> None:
-    chance = random.Random(0)
-    accepted = 0
-    for _ in range(4000):
-        content = _mutated(CSV, chance)
-        table = _outcome(lambda: _labelled(*read_csv(content, "file")))  # noqa: B023
-        if isinstance(table, str) or not len(table):
-            continue
-        accepted += 1
-        _require_sense(table, content.count(b"\n") + content.count(b"\r") + 1)
-        if table.origin.lines is not None:
-            assert (np.diff(table.origin.lines) > 0).all()
-    assert accepted > 100
+@many(800)
+@given(damaged(CSV))
+def test_csv(content: bytes) -> None:
+    table = _outcome(lambda: _labelled(*read_csv(content, "file")))
+    if isinstance(table, str) or not len(table):
+        return
+    _require_sense(table, content.count(b"\n") + content.count(b"\r") + 1)
+    if table.origin.lines is not None:
+        assert (np.diff(table.origin.lines) > 0).all()
 
 
-def test_parquet() -> None:
+def _parquet() -> bytes:
     buffer = io.BytesIO()
     columns = pa.table({"x": [1.0, 2.0], "label:p": [0, 1], "label:q": [1, 0]})
     pyarrow.parquet.write_table(columns, buffer, write_page_checksum=True)
-    chance = random.Random(0)
-    for _ in range(1000):
-        content = _mutated(buffer.getvalue(), chance)
-        table = _outcome(lambda: _labelled(read_parquet(content, "file"), Origin("file")))  # noqa: B023
-        if not isinstance(table, str):
-            assert set(np.unique(table.labels)) <= {0, 1}
+    return buffer.getvalue()
+
+
+@many(300)
+@given(damaged(_parquet()))
+def test_parquet(content: bytes) -> None:
+    table = _outcome(lambda: _labelled(read_parquet(content, "file"), Origin("file")))
+    if not isinstance(table, str):
+        assert set(np.unique(table.labels)) <= {0, 1}
+
+
+names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
+values = st.one_of(st.just(0.0), st.floats(width=32, allow_infinity=False, allow_nan=False))
+
+
+@many(150)
+@given(
+    st.lists(names, min_size=3, max_size=6, unique=True),
+    st.lists(st.lists(values, min_size=6, max_size=6), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_any_table_can_be_written_and_read_back(columns: list[str], rows: list[list[float]], sparse: bool) -> None:
+    features = np.array(rows, dtype=np.float32)[:, : len(columns) - 2] + np.float32(0)  # no negative zero
+    table = MultiLabelTable(
+        features=csr_array(features) if sparse else features,
+        feature_names=tuple(columns[2:]),
+        labels=np.array([[value > 0, value <= 0] for value in features[:, 0]], dtype=np.int8),
+        label_names=tuple(columns[:2]),
+    )
+    again = read_arff(render_arff(table, columns[0]), "again")
+    _require_equal(again, table)

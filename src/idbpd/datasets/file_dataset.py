@@ -9,7 +9,7 @@ import fsspec
 from kedro.io import AbstractVersionedDataset, DatasetError, Version
 from kedro.io.core import get_filepath_str, get_protocol_and_path
 
-from idbpd.errors import DataError
+from idbpd.errors import ConfigurationError, DataError
 
 Data = TypeVar("Data")
 
@@ -35,7 +35,10 @@ class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
         options = {**deepcopy(fs_args or {}), **deepcopy(credentials or {})}
         if protocol == "file":
             options.setdefault("auto_mkdir", True)
-        self._fs = fsspec.filesystem(protocol, **options)
+        try:
+            self._fs = fsspec.filesystem(protocol, **options)
+        except (ImportError, ValueError) as error:  # a file system that is not installed, or that nobody knows
+            raise ConfigurationError(f"cannot open {filepath}: {error}") from error
         self.metadata = metadata
         super().__init__(PurePosixPath(path), version, exists_function=self._fs.exists, glob_function=self._fs.glob)
 

@@ -68,6 +68,8 @@ class PublicDataset(AbstractDataset[Any, Any]):
         """Name the files; the data set itself is configured as usual."""
         try:
             self._files = [PublicFile(**entry) for entry in files.values()]
+            # Where the data root is an address, nobody but its owner puts files there.
+            self._local = [file for file in self._files if "://" not in file.filepath]
         except TypeError as error:
             raise ConfigurationError(f"'files' of a public data set: {error}") from error
         self._dataset: AbstractDataset[Any, Any] = AbstractDataset.from_config("public", dataset)
@@ -75,10 +77,9 @@ class PublicDataset(AbstractDataset[Any, Any]):
 
     def load(self) -> Any:
         """Load the data set; what is missing is downloaded, what differs from the published files is said."""
-        local = [file for file in self._files if "://" not in file.filepath]
-        download([file for file in local if not file.path.exists()])
+        download([file for file in self._local if not file.path.exists()])
         data = self._dataset.load()
-        for file in local:
+        for file in self._local:
             if _sha256(file.path) != file.sha256:
                 logger.warning("%s is not the published file: its content has another SHA-256", file.path)
         return data
@@ -88,7 +89,7 @@ class PublicDataset(AbstractDataset[Any, Any]):
         raise DatasetError("published data sets are read-only")
 
     def _exists(self) -> bool:
-        return all(file.path.exists() for file in self._files)
+        return all(file.path.exists() for file in self._local) and self._dataset.exists()
 
     def _describe(self) -> dict[str, Any]:
         return {"files": [file.filepath for file in self._files]}

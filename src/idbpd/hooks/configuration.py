@@ -7,10 +7,10 @@ from typing import Any
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
-from kedro.io import DataCatalog
+from kedro.io import DataCatalog, DatasetError
 from kedro.pipeline import Pipeline
 
-from idbpd.errors import ConfigurationError
+from idbpd.errors import ConfigurationError, InputError
 from idbpd.hooks.parameter_check import check_parameters, parameter_types
 
 DATASET_PARAMETER = "dataset"
@@ -30,12 +30,24 @@ class ConfigurationHook:
         parameters: dict[str, Any] = context.config_loader["parameters"]
         check_parameters(parameters, {DATASET_PARAMETER: str, **parameter_types(pipelines.values())})
         sources: dict[str, Any] = context.config_loader["sources"]
-        name = parameters[DATASET_PARAMETER]
+        name = self._dataset = parameters[DATASET_PARAMETER]
         if name not in sources:
             raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
+        if not isinstance(sources[name], dict) or "type" not in sources[name]:
+            raise ConfigurationError(f"the data set {name!r} needs a block with a 'type', it has: {sources[name]!r}")
         source = {VALIDATOR: _default_validator(name, sources[name]), **sources[name]}
         # Set before the catalog is made: so it is an entry like any other, with validator, version and credentials.
         context.config_loader["catalog"] = {**context.config_loader["catalog"], SOURCE: source}
+
+    @hook_impl
+    def after_catalog_created(self, catalog: DataCatalog) -> None:
+        """Find a mistake in the data set's block now; Kedro would when the data are first needed."""
+        try:
+            catalog[SOURCE]
+        except DatasetError as error:
+            if isinstance(error.__cause__, InputError):
+                raise error.__cause__ from error
+            raise ConfigurationError(f"the data set {self._dataset!r}: {' '.join(str(error).split())}") from error
 
     @hook_impl
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
