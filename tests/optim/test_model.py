@@ -1,4 +1,4 @@
-"""The direction and its multipliers: optimality, bounds, the closed form for one constraint, and steering of the penalty."""
+"""The direction and its multipliers: optimality, bounds, the closed form for one constraint, the penalty."""
 
 import math
 
@@ -26,16 +26,16 @@ def point(seed: int, c: int, d: int, scale: float) -> tuple[Gradients, Tensor]:
     return Gradients(f, G), scale * torch.randn(c, generator=generator, dtype=torch.float64)
 
 
+SHAPES = st.tuples(st.integers(1, 5), st.integers(1, 6))
+PENALTIES_AND_LENGTHS = st.sampled_from([(0.01, 1.0), (1.0, 1e-3), (100.0, 1.0)])
+
+
 @SETTINGS
-@given(
-    seeds,
-    st.integers(1, 5),
-    st.integers(1, 6),
-    scales,
-    st.sampled_from([0.01, 1.0, 100.0]),
-    st.sampled_from([1e-3, 1.0]),
-)
-def test_direction_minimises_the_model(seed: int, c: int, d: int, scale: float, penalty: float, t: float) -> None:
+@given(seeds, SHAPES, scales, PENALTIES_AND_LENGTHS)
+def test_direction_minimises_the_model(
+    seed: int, shape: tuple[int, int], scale: float, setting: tuple[float, float]
+) -> None:
+    (c, d), (penalty, t) = shape, setting
     gradients, g = point(seed, c, d, scale)
     model = build(gradients, g, identity(gradients.f, 0.5), 1.0)
 
