@@ -144,7 +144,7 @@ def _polish(f: InnerFunction, over: ConvexSet, end: Ascended) -> Ascended:
             break
         target = _target(over, at, curvature)
         eps = torch.finfo(at.here.point.dtype).eps
-        if all(abs(zi - yi) <= 16.0 * eps * (1.0 + abs(yi)) for zi, yi in zip(target, at.point, strict=True)):
+        if all(abs(zi - yi) <= 200.0 * eps * (1.0 + abs(yi)) for zi, yi in zip(target, at.point, strict=True)):
             break
         ahead = _visit(f, _point(over, at, target))
         after = _assess(over, ahead, curvature, 0.0)

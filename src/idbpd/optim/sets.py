@@ -5,7 +5,7 @@
 is known.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import torch
@@ -75,6 +75,7 @@ class Box(ConvexSet):
 
     low: Tensor
     high: Tensor
+    _is_bounded: bool = field(repr=False)
 
     def __init__(self, low: Tensor | float, high: Tensor | float) -> None:
         """Check the bounds once, here, so that no method has to."""
@@ -106,8 +107,7 @@ class Box(ConvexSet):
     @property
     def is_bounded(self) -> bool:
         """Whether all bounds are finite."""
-        bounded: bool = self.__dict__["_is_bounded"]
-        return bounded
+        return self._is_bounded
 
     def project(self, v: Tensor) -> Tensor:
         """Clamp every coordinate."""

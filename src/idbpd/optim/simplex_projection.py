@@ -24,12 +24,12 @@ def project_onto_simplex(v: Tensor) -> Tensor:
     # whatever the scale of v; v without a projection has become NaN, all of it or at the largest entry.
     u = v - v.amax(dim=-1, keepdim=True)
     theta = _newton_threshold(u) if _is_long_in_host_memory(v) else _sorted_threshold(u)
-    p = (u - theta).clamp(min=0.0)
+    p = (u - theta).relu_()
     # What rounding left of sum p - 1 goes by a Newton step on p, whose entries are smaller than those of v. Signs
     # count and select: comparing and choosing cost several times as much, and would lose NaN.
     positive = p.sign()
     excess = (p.sum(dim=-1, keepdim=True) - 1.0) / positive.sum(dim=-1, keepdim=True)
-    return (p - excess * positive).clamp(min=0.0)
+    return torch.addcmul(p, positive, -excess).relu_()
 
 
 def _is_long_in_host_memory(v: Tensor) -> bool:
@@ -64,7 +64,7 @@ def _newton_threshold(u: Tensor) -> Tensor:
     still = torch.zeros(1, dtype=torch.bool)
     # Each step at least quarters the product of slope and excess, so that rounding ends it within this many.
     for _ in range(n.bit_length() + 32):
-        p = (u - theta).clamp_(min=0.0)
+        p = (u - theta).relu_()
         ahead = theta + (p.sum() - 1.0) / p.sign_().sum()
         if torch.equal(ahead > theta, still):  # true for NaN, too
             break
