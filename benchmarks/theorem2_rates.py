@@ -20,7 +20,7 @@ from idbpd.optim import IDBPD, Constraint, Problem, solve
 from idbpd.optim.schedules import theorem_barrier, theorem_step_size
 
 mpl.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402 - the backend must be chosen first
+from matplotlib import pyplot as plt
 
 HORIZONS = (100, 200, 400, 800, 1600, 3200, 6400)
 QUANTITIES = ("stationarity", "infeasibility", "slackness")
