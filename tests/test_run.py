@@ -169,5 +169,5 @@ def test_a_stopped_run_is_tracked_as_killed(project: Path, number: signal.Signal
         process.send_signal(number)
         assert process.wait(timeout=60) == code
     _, runs = _runs(project)
-    assert [run.info.status for run in runs] == ["KILLED"]
+    assert {run.info.status for run in runs} == {"KILLED"}
     assert not list(project.rglob(".partial*"))

@@ -16,8 +16,10 @@ HOOKS = (TrackingHook(), SummaryHook(), ConfigurationHook())
 
 
 def _data_root() -> str:
-    """Where raw data files are: ``IDBPD_DATA``, else the project's own folder."""
+    """Where raw data files are: ``IDBPD_DATA``, a folder or an address such as s3://..., else the project's folder."""
     root = os.environ.get("IDBPD_DATA")
+    if root and "://" in root:
+        return root.rstrip("/")
     return str(Path(root).expanduser().resolve()) if root else "data/01_raw"
 
 

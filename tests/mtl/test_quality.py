@@ -20,6 +20,12 @@ def test_hits_are_first_guesses_that_are_true_labels() -> None:
     assert quality.mean_loss < quality.worst_case_loss < 5.1
 
 
+def test_a_sample_without_a_label_is_no_miss() -> None:
+    logits = torch.tensor([[5.0, 0.0], [0.0, 5.0]])
+    task = Task("only", ("a", "b"), torch.tensor([0, 1]), torch.tensor([[1.0, 0.0], [0.0, 0.0]]))
+    assert measure_quality(_Fixed(), MultiTaskData(logits, (task,)), regularisation=0.1)["only"].hit_rate == 1
+
+
 def test_probabilities_of_every_task_sum_to_one() -> None:
     model = LabelProbabilities(seeded_network(6, 5, (3, 2), seed=0))
     probabilities = model(torch.randn(7, 6))

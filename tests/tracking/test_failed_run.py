@@ -24,7 +24,7 @@ def test_data_that_cannot_be_trained_on_end_in_one_line_and_a_failed_run(
     )
     result = CliRunner().invoke(cli, ["run", "--params", "dataset=mine"], obj=bootstrap_project(project))
     assert result.exit_code == 1
-    assert "Error: feature 'age' is not finite in row 1: nan" in result.output
+    assert "mine.parquet, row 2: feature 'age' is missing (or not a number); features must be finite" in result.output
     client = MlflowClient(store)
     (run,) = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
     assert run.info.status == "FAILED"

@@ -1,7 +1,26 @@
 """Kedro datasets: where tables come from, and how tensors, tasks and results are kept."""
 
+from idbpd.datasets.arff import ArffDataset
 from idbpd.datasets.atomic import AtomicDataset
 from idbpd.datasets.composed_digits import ComposedDigitsDataset
+from idbpd.datasets.composed_images import ComposedImagesDataset
+from idbpd.datasets.idx import IdxDataset
+from idbpd.datasets.public import PublicDataset
+from idbpd.datasets.table_checks import TableValidator
+from idbpd.datasets.table_file import MultiLabelTableDataset
+from idbpd.datasets.tabular import TabularDataset
 from idbpd.datasets.tensors import MultiTaskDataset, TensorsDataset
 
-__all__ = ["AtomicDataset", "ComposedDigitsDataset", "MultiTaskDataset", "TensorsDataset"]
+__all__ = [
+    "ArffDataset",
+    "AtomicDataset",
+    "ComposedDigitsDataset",
+    "ComposedImagesDataset",
+    "IdxDataset",
+    "MultiLabelTableDataset",
+    "MultiTaskDataset",
+    "PublicDataset",
+    "TableValidator",
+    "TabularDataset",
+    "TensorsDataset",
+]

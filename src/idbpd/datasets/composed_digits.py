@@ -3,14 +3,16 @@
 from typing import Any, NoReturn
 
 import numpy as np
-import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
 from sklearn.datasets import load_digits
 
 from idbpd.datasets.composition import compose_pairs
+from idbpd.datasets.table import MultiLabelTable
+
+BRIGHTEST = 16
 
 
-class ComposedDigitsDataset(AbstractDataset[Any, pd.DataFrame]):
+class ComposedDigitsDataset(AbstractDataset[Any, MultiLabelTable]):
     """Multi-digits: pairs of the 1797 bundled 8x8 digits on a 10x10 canvas, pixels scaled to [0, 1].
 
     The canvas keeps Multi-MNIST's proportions: 28 pixels on 36 there, 8 on 10 here.
@@ -20,14 +22,15 @@ class ComposedDigitsDataset(AbstractDataset[Any, pd.DataFrame]):
         self, *, pairs: int, seed: int, groups: int = 10, offset: int = 2, metadata: dict[str, Any] | None = None
     ) -> None:
         """Say how many pairs to draw and from which seed."""
-        self._recipe = {"pairs": pairs, "seed": seed, "groups": groups, "offset": offset}
+        self._recipe: dict[str, Any] = {"pairs": pairs, "seed": seed, "groups": groups, "offset": offset}
         self.metadata = metadata
 
-    def load(self) -> pd.DataFrame:
+    def load(self) -> MultiLabelTable:
         """Compose the table; the same recipe gives the same table everywhere."""
         bundled = load_digits()
-        images = np.asarray(bundled.images, dtype=np.float32) / 16
-        return compose_pairs(images, np.asarray(bundled.target), **self._recipe)
+        return compose_pairs(
+            np.asarray(bundled.images), np.asarray(bundled.target), brightest=BRIGHTEST, **self._recipe
+        )
 
     def save(self, data: Any) -> NoReturn:  # noqa: ARG002
         """Refuse: the digits come with a library."""

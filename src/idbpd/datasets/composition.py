@@ -1,28 +1,38 @@
 """Composed images: two pictures on one canvas, as Multi-MNIST is made."""
 
+from collections.abc import Sequence
+
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import GROUP_COLUMN, LABEL_PREFIX
+from idbpd.datasets.table import MultiLabelTable, Origin
+from idbpd.errors import ConfigurationError
+
+POSITIONS = ("top_left", "bottom_right")
 
 
 def compose_pairs(
-    images: NDArray[np.floating],
-    digits: NDArray[np.integer],
+    images: NDArray[np.integer | np.floating],
+    classes: NDArray[np.integer],
     *,
+    brightest: float,
     pairs: int,
     offset: int,
     groups: int,
     seed: int,
-) -> pd.DataFrame:
+    class_names: Sequence[str] | None = None,
+) -> MultiLabelTable:
     """Put two different images on one canvas: one at the top left, one ``offset`` pixels down and right.
 
-    Where they overlap the brighter pixel wins. The labels of a pair are the classes of both images (one label when
-    they agree). The images are first dealt at random into ``groups``, and both images of a pair come from the same
-    group: a split that keeps groups together never shows a test image in training, which a split of pairs drawn from
-    one pool would.
+    Where they overlap the brighter pixel wins; pixels are divided by ``brightest``. The labels of a pair are the
+    classes of both images (one label when they agree). The images are first dealt at random into ``groups``, and both
+    images of a pair come from the same group: a split that keeps groups together never shows a test image in training,
+    which a split of pairs drawn from one pool would.
     """
+    if len(images) < 2 * groups:
+        raise ConfigurationError(
+            f"{len(images)} images are too few for pairs in {groups} groups; two per group is least"
+        )
     generator = np.random.default_rng(seed)
     dealt = np.array_split(generator.permutation(len(images)), groups)
     shares = [len(part) for part in np.array_split(np.arange(pairs), groups)]
@@ -33,16 +43,31 @@ def compose_pairs(
         ]
     )
     height, width = images.shape[1:]
-    canvas = np.zeros((2, pairs, height + offset, width + offset), dtype=np.float32)
-    canvas[0, :, :height, :width] = images[drawn[:, 0]]
-    canvas[1, :, offset:, offset:] = images[drawn[:, 1]]
-    pixels = canvas.max(axis=0)
+    canvas = np.zeros((pairs, height + offset, width + offset), dtype=images.dtype)
+    canvas[:, :height, :width] = images[drawn[:, 0]]
+    lower = canvas[:, offset:, offset:]
+    np.maximum(lower, images[drawn[:, 1]], out=lower)
 
-    names = [f"pixel_{row}_{column}" for row in range(pixels.shape[1]) for column in range(pixels.shape[2])]
-    table = pd.DataFrame(pixels.reshape(pairs, -1), columns=names)
-    labels = pd.DataFrame(
-        {f"{LABEL_PREFIX}{value}": (digits[drawn] == value).any(axis=1).astype(np.int8) for value in np.unique(digits)}
+    values = np.unique(classes)
+    shown = np.searchsorted(values, classes[drawn])
+    labels = np.zeros((pairs, len(values)), dtype=np.int8)
+    labels[np.arange(pairs)[:, None], shown] = 1
+    return MultiLabelTable(
+        features=canvas.reshape(pairs, -1).astype(np.float32) / np.float32(brightest),
+        feature_names=tuple(
+            f"pixel_{row}_{column}" for row in range(height + offset) for column in range(width + offset)
+        ),
+        labels=labels,
+        label_names=_class_names(values, class_names),
+        groups=np.repeat(np.arange(groups, dtype=np.int64), shares),
+        positions={position: shown[:, at].astype(np.int64) for at, position in enumerate(POSITIONS)},
+        origin=Origin(f"the {pairs} composed images"),
     )
-    table = pd.concat([table, labels], axis=1)
-    table[GROUP_COLUMN] = np.repeat(np.arange(groups, dtype=np.int32), shares)
-    return table
+
+
+def _class_names(values: NDArray[np.integer], names: Sequence[str] | None) -> tuple[str, ...]:
+    if names is None:
+        return tuple(str(value) for value in values)
+    if len(names) != len(values):
+        raise ConfigurationError(f"class_names has {len(names)} names, but the images are of {len(values)} classes")
+    return tuple(names)

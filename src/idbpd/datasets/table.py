@@ -1,26 +1,72 @@
-"""What a multi-label table looks like: the one form that every source is read into.
+"""What a multi-label table looks like: the one form that every source is read into."""
 
-A table is a data frame with one row per sample. A column ``label:<name>`` holds 0 or 1; an optional column ``group``
-names what must stay together when the table is split (samples made from the same image, rows of the same patient); all
-other columns are features.
-"""
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
-import pandas as pd
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-LABEL_PREFIX = "label:"
-GROUP_COLUMN = "group"
-
-
-def label_columns(table: pd.DataFrame) -> list[str]:
-    """The label columns of a table, in file order."""
-    return [column for column in table.columns if column.startswith(LABEL_PREFIX)]
+# A text collection has thousands of features of which a sample has a handful: it stays sparse until the network, which
+# multiplies dense matrices, must see it.
+Features: TypeAlias = NDArray[np.float32] | csr_array
 
 
-def feature_columns(table: pd.DataFrame) -> list[str]:
-    """The feature columns of a table, in file order."""
-    return [column for column in table.columns if not column.startswith(LABEL_PREFIX) and column != GROUP_COLUMN]
+@dataclass(frozen=True)
+class Origin:
+    """Where the rows of a table stood, so that an error can say where to look."""
+
+    name: str = "the table"
+    lines: NDArray[np.int64] | None = None  # line of each row in a text file, counted from 1
+
+    def of(self, row: int) -> str:
+        """The place of one row, in words."""
+        if self.lines is not None:
+            return f"{self.name}, line {self.lines[row]}"
+        return f"{self.name}, row {row + 1}"
 
 
-def label_name(column: str) -> str:
-    """The label that a label column is about."""
-    return column.removeprefix(LABEL_PREFIX)
+@dataclass(frozen=True)
+class MultiLabelTable:
+    """Samples with features and 0/1 labels, names in file order.
+
+    ``groups`` names what must stay together when the table is split (samples made from the same image, rows of the same
+    patient). ``positions`` is for composed images: the class that stands at each position, as an index into the labels.
+    ``tasks`` is how the source itself divides its labels, the most important task first; None leaves it to the split.
+    """
+
+    features: Features  # (samples, features)
+    feature_names: tuple[str, ...]
+    labels: NDArray[np.int8]  # (samples, labels)
+    label_names: tuple[str, ...]
+    groups: NDArray[np.int64] | None = None
+    positions: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    tasks: Mapping[str, tuple[str, ...]] | None = None
+    origin: Origin = Origin()
+
+    def __post_init__(self) -> None:
+        """Check the shapes once, so that nothing downstream has to."""
+        if self.features.shape != (len(self.labels), len(self.feature_names)):
+            raise ValueError(
+                f"features have shape {self.features.shape}, expected {(len(self.labels), len(self.feature_names))}"
+            )
+        if self.labels.shape[1:] != (len(self.label_names),):
+            raise ValueError(f"labels have shape {self.labels.shape}, expected {len(self.label_names)} columns")
+        for name, column in {"groups": self.groups, **self.positions}.items():
+            if column is not None and column.shape != (len(self),):
+                raise ValueError(f"{name} has shape {column.shape}, expected {(len(self),)}")
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return int(self.labels.shape[0])
+
+    @property
+    def cardinality(self) -> float:
+        """The mean number of labels of a sample."""
+        return float(self.labels.sum(axis=1, dtype=np.int64).mean())
+
+    def dense_features(self, rows: NDArray[np.intp] | slice) -> NDArray[np.float32]:
+        """The features of some rows as an ordinary matrix."""
+        part = self.features[rows]
+        return np.ascontiguousarray(part.toarray() if isinstance(part, csr_array) else part, dtype=np.float32)

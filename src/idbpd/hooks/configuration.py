@@ -7,7 +7,7 @@ from typing import Any
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
-from kedro.io import AbstractDataset, DataCatalog
+from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 
 from idbpd.errors import ConfigurationError
@@ -15,6 +15,7 @@ from idbpd.hooks.parameter_check import check_parameters, parameter_types
 
 DATASET_PARAMETER = "dataset"
 SOURCE = "source"
+VALIDATOR = "validator"
 
 
 class ConfigurationHook:
@@ -32,22 +33,21 @@ class ConfigurationHook:
         name = parameters[DATASET_PARAMETER]
         if name not in sources:
             raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
-        self._source: dict[str, Any] = sources[name]
-        self._project_path = context.project_path
-
-    @hook_impl
-    def after_catalog_created(self, catalog: DataCatalog) -> None:
-        """Add the chosen data set."""
-        config = dict(self._source)
-        if "filepath" in config and "://" not in config["filepath"]:
-            config["filepath"] = (self._project_path / config["filepath"]).as_posix()
-        catalog[SOURCE] = AbstractDataset.from_config(SOURCE, config)
+        source = {VALIDATOR: _default_validator(name, sources[name]), **sources[name]}
+        # Set before the catalog is made: so it is an entry like any other, with validator, version and credentials.
+        context.config_loader["catalog"] = {**context.config_loader["catalog"], SOURCE: source}
 
     @hook_impl
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Make sure that every result can be written: minutes of training are not lost to a read-only folder."""
         for folder in sorted({path.parent for path in _files(pipeline.all_outputs(), catalog)}):
             _require_writable(folder)
+
+
+def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
+    """What must hold of any table; its errors call a table that does not know its file by the source's."""
+    called = str(source.get("filepath", f"the data set {name}"))
+    return {"class": "idbpd.datasets.TableValidator", "options": {"name": called}}
 
 
 def _files(names: set[str], catalog: DataCatalog) -> list[Path]:

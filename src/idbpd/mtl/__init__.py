@@ -4,9 +4,11 @@ from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import TaskQuality, measure_quality
+from idbpd.mtl.scaling import FeatureScaling, fit_scaling
 from idbpd.mtl.worst_case import WorstCase, worst_case
 
 __all__ = [
+    "FeatureScaling",
     "LabelProbabilities",
     "MultiTaskData",
     "RobustMultiTask",
@@ -14,6 +16,7 @@ __all__ = [
     "Task",
     "TaskQuality",
     "WorstCase",
+    "fit_scaling",
     "measure_quality",
     "seeded_network",
     "worst_case",

@@ -11,12 +11,13 @@ class Task:
     """One task: which rows of the shared features it sees, and what it should say about them.
 
     A task keeps only the samples that have at least one of its labels, so tasks differ in size (the paper's n and m).
+    Where samples without a label are kept on purpose, their target is zero, and so is their loss.
     """
 
     name: str
     labels: tuple[str, ...]
     rows: Tensor  # (n,), int64, indices into the shared features
-    targets: Tensor  # (n, len(labels)), each row non-negative with sum one
+    targets: Tensor  # (n, len(labels)), each row non-negative with sum one, or zero
 
     def __post_init__(self) -> None:
         """Check the shapes once, so that nothing downstream has to."""
@@ -36,7 +37,7 @@ class Task:
 
 @dataclass(frozen=True)
 class MultiTaskData:
-    """Features shared by all tasks, stored once, and the tasks over them."""
+    """Features shared by all tasks, stored once, and the tasks over them, the most important one first."""
 
     features: Tensor  # (samples, features)
     tasks: tuple[Task, ...]
@@ -47,6 +48,16 @@ class MultiTaskData:
             if task.name == name:
                 return task
         raise KeyError(f"no task {name!r}; tasks are {', '.join(task.name for task in self.tasks)}")
+
+    @property
+    def priority(self) -> Task:
+        """The task that is made as good as it can be."""
+        return self.tasks[0]
+
+    @property
+    def limited(self) -> tuple[Task, ...]:
+        """The tasks that must keep a limit."""
+        return self.tasks[1:]
 
     @property
     def classes(self) -> tuple[int, ...]:

@@ -47,13 +47,17 @@ def seeded_network(features: int, hidden: int, classes: Sequence[int], seed: int
 
 
 class LabelProbabilities(nn.Module):
-    """A trained network as others use it: the label probabilities of all tasks side by side, in the labels' order."""
+    """A trained network as others use it: the label probabilities of all tasks side by side, in the labels' order.
 
-    def __init__(self, network: nn.Module) -> None:
-        """Wrap a network that gives one tensor of logits per task."""
+    It takes features as they come, and scales them as those of the training data were.
+    """
+
+    def __init__(self, network: nn.Module, scaling: nn.Module | None = None) -> None:
+        """Wrap a network that gives one tensor of logits per task, and what is done to the features before it."""
         super().__init__()
         self.network = network
+        self.scaling = scaling if scaling is not None else nn.Identity()
 
     def forward(self, features: Tensor) -> Tensor:
         """One row of probabilities per row of features; each task's part sums to one."""
-        return torch.cat([logits.softmax(dim=-1) for logits in self.network(features)], dim=-1)
+        return torch.cat([logits.softmax(dim=-1) for logits in self.network(self.scaling(features))], dim=-1)

@@ -11,7 +11,10 @@ from idbpd.mtl.worst_case import worst_case
 
 
 class TaskQuality(NamedTuple):
-    """What people ask of a task: its mean and worst-case loss, and how often the first guess is a true label."""
+    """What people ask of a task: its mean and worst-case loss, and how often the first guess is a true label.
+
+    A sample without any label has nothing to guess and does not count in the hit rate.
+    """
 
     mean_loss: float
     worst_case_loss: float
@@ -26,7 +29,7 @@ def measure_quality(network: nn.Module, data: MultiTaskData, regularisation: flo
         logits = all_logits[task.rows]
         losses = cross_entropy(logits, task.targets)
         guesses = logits.argmax(dim=-1, keepdim=True)
-        hits = task.targets.gather(-1, guesses) > 0
+        hits = (task.targets.gather(-1, guesses) > 0)[task.targets.any(dim=-1)]
         quality[task.name] = TaskQuality(
             mean_loss=losses.mean().item(),
             worst_case_loss=worst_case(losses, regularisation).value.item(),

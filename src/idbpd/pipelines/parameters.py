@@ -5,7 +5,7 @@ A node that takes one of these gets it checked before anything runs; an unknown 
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, field_validator
 
 from idbpd.pipelines.devices import resolve_device
 
@@ -17,10 +17,19 @@ class _Parameters(BaseModel):
 
 
 class SplitParameters(_Parameters):
-    """How the table becomes a training and a test part."""
+    """How the table becomes a training and a test part, and its labels become tasks."""
 
+    by: Literal["label", "position"] = "label"
+    tasks: dict[str, list[StrictInt | StrictStr]] | None = None
+    unlabelled: Literal["drop", "keep"] = "drop"
     test_fraction: Annotated[float, Field(ge=0, lt=1)]
     seed: Seed
+
+
+class FeatureParameters(_Parameters):
+    """What is done to the features before the network sees them."""
+
+    scaling: Literal["none", "standard", "minmax"] = "none"
 
 
 class ModelParameters(_Parameters):

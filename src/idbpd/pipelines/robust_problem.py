@@ -1,14 +1,20 @@
 """From parameters to the problem that is solved: the same for calibration, training and evaluation."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from idbpd.mtl import MultiTaskData, RobustMultiTask, SharedNetwork, seeded_network
+from idbpd.optim import Solution
 from idbpd.pipelines.devices import resolve_device
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
+
+
+def thresholds_of(threshold: Mapping[str, Any]) -> dict[str, float]:
+    """The threshold of each constraint task in what calibration left."""
+    return {name: float(record["threshold"]) for name, record in threshold["tasks"].items()}
 
 
 class BuiltProblem(NamedTuple):
@@ -43,3 +49,9 @@ def build_problem(
     )
     weights = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
     return BuiltProblem(oracle, network, weights, data)
+
+
+def weights_of(solution: Solution) -> dict[str, Tensor]:
+    """The answer as the network's named weights: a point has the structure that its start had."""
+    assert isinstance(solution.x, dict)
+    return solution.x

@@ -1,4 +1,4 @@
-"""Solve the constraint task without a constraint: r = value x (1 + slack)."""
+"""Solve each constraint task without a constraint: r = value x (1 + slack)."""
 
 import logging
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from idbpd.mtl import MultiTaskData, measure_quality
-from idbpd.optim import IDBPD, solve
+from idbpd.optim import IDBPD, Solution, solve
 from idbpd.pipelines.parameters import (
     CalibrationParameters,
     ComputeParameters,
@@ -15,8 +15,7 @@ from idbpd.pipelines.parameters import (
     Seed,
 )
 from idbpd.pipelines.progress import Progress
-from idbpd.pipelines.robust_problem import build_problem
-from idbpd.pipelines.splitting.nodes import CONSTRAINT
+from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_of
 
 logger = logging.getLogger(__name__)
 
@@ -29,39 +28,67 @@ def calibrate(
     compute: ComputeParameters,
     seed: Seed,
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The threshold of the constraint task, how it was found, and the weights that reach the calibrated value.
+    """The threshold of every constraint task, how it was found, and weights from which all of them can be kept.
 
     The value is the worst-case loss alone: weight decay keeps it honest on unseen data, but is not part of what a
     threshold means to a user.
+
+    With one constraint task the weights are those that reach its value. What several reach, each on its own, no single
+    network need reach: there the weights are those that keep the limits of all tasks but the last and make that one as
+    good as they can, found task by task, so that each search begins where the limits before it are kept.
     """
-    alone = build_problem(train, CONSTRAINT, {}, model, problem, compute, seed)
-    with Progress("calibrating", calibration.max_steps) as progress:
-        solution = solve(
-            alone.oracle,
-            alone.initial_weights,
+    found: dict[str, dict[str, Any]] = {}
+    weights: dict[str, Tensor] = {}
+    for task in train.limited:
+        alone = build_problem(train, task.name, {}, model, problem, compute, seed)
+        solution = _solve(f"calibrating {task.name}", alone, alone.initial_weights, calibration)
+        alone.network.load_state_dict(weights_of(solution))
+        value = measure_quality(alone.network, alone.data, problem.regularisation)[task.name].worst_case_loss
+        found[task.name] = _record(task.name, value, solution, calibration)
+        earlier = {name: record["threshold"] for name, record in found.items() if name != task.name}
+        if earlier:
+            joint = build_problem(train, task.name, earlier, model, problem, compute, seed)
+            weights = weights_of(_solve(f"looking for a start with {task.name}", joint, weights, calibration))
+        else:
+            weights = weights_of(solution)
+    thresholds = [record["threshold"] for record in found.values()]
+    record = {
+        # One number where there is one, as the tracked parameter is read.
+        "threshold": thresholds[0] if len(thresholds) == 1 else thresholds,
+        "slack": calibration.slack,
+        "seed": seed,
+        "tasks": found,
+    }
+    return record, weights
+
+
+def _solve(title: str, built: BuiltProblem, start: dict[str, Tensor], calibration: CalibrationParameters) -> Solution:
+    with Progress(title, calibration.max_steps) as progress:
+        return solve(
+            built.oracle,
+            start,
             IDBPD(),
             max_steps=calibration.max_steps,
             tolerance=calibration.tolerance,
             callback=progress,
         )
-    alone.network.load_state_dict(solution.x)
-    value = measure_quality(alone.network, alone.data, problem.regularisation)[CONSTRAINT].worst_case_loss
+
+
+def _record(task: str, value: float, solution: Solution, calibration: CalibrationParameters) -> dict[str, Any]:
     threshold = value * (1 + calibration.slack)
     logger.info(
-        "the constraint task alone reaches a worst-case loss of %.4f (%s, %d steps, residual %.1e): threshold %.4f",
+        "the %s task alone reaches a worst-case loss of %.4f (%s, %d steps, residual %.1e): threshold %.4f",
+        task,
         value,
         solution.status.name,
         solution.steps,
         solution.kkt.worst,
         threshold,
     )
-    record = {
+    return {
         "threshold": threshold,
         "value": value,
-        "slack": calibration.slack,
         "status": solution.status.name,
         "steps": solution.steps,
         "stationarity": solution.kkt.stationarity,
-        "seed": seed,
     }
-    return record, solution.x

@@ -6,11 +6,17 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from idbpd.mtl import LabelProbabilities, MultiTaskData, SharedNetwork, TaskQuality, measure_quality
+from idbpd.mtl import (
+    FeatureScaling,
+    LabelProbabilities,
+    MultiTaskData,
+    SharedNetwork,
+    TaskQuality,
+    measure_quality,
+)
 from idbpd.optim.kkt import residuals
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
-from idbpd.pipelines.robust_problem import build_problem
-from idbpd.pipelines.splitting.nodes import CONSTRAINT, PRIORITY
+from idbpd.pipelines.robust_problem import build_problem, thresholds_of
 
 
 def certify(
@@ -22,10 +28,13 @@ def certify(
     problem: ProblemParameters,
     compute: ComputeParameters,
 ) -> dict[str, Any]:
-    """The three KKT residuals at the saved weights, with f, g and the multiplier they belong to."""
+    """The three KKT residuals at the saved weights, with f, g and the multiplier they belong to.
+
+    ``constraint`` and ``multiplier`` are the largest of all constraint tasks; ``tasks`` has them one by one.
+    """
     exact = compute.model_copy(update={"dtype": "float64"})
-    thresholds = {CONSTRAINT: float(threshold["threshold"])}
-    built = build_problem(train, PRIORITY, thresholds, model, problem, exact, seed=0)
+    thresholds = thresholds_of(threshold)
+    built = build_problem(train, train.priority.name, thresholds, model, problem, exact, seed=0)
     x = torch.cat([weights[name].to(initial).flatten() for name, initial in built.initial_weights.items()])
     evaluation = built.oracle.evaluate(x, built.oracle.start(x))
     multipliers = torch.tensor(outcome["multipliers"], dtype=torch.float64, device=x.device)
@@ -38,7 +47,11 @@ def certify(
         "stationarity": kkt.stationarity,
         "infeasibility": kkt.infeasibility,
         "slackness": kkt.slackness,
-        "threshold": thresholds[CONSTRAINT],
+        "threshold": threshold["threshold"],
+        "tasks": {
+            name: {"constraint": g.item(), "multiplier": multiplier.item(), "threshold": thresholds[name]}
+            for name, g, multiplier in zip(thresholds, evaluation.g, multipliers, strict=True)
+        },
     }
 
 
@@ -51,35 +64,38 @@ def compare(
     model: ModelParameters,
     problem: ProblemParameters,
 ) -> tuple[dict[str, float], pd.DataFrame]:
-    """The quality of both tasks on train and test, and the table of the model against the unconstrained one."""
+    """The quality of all tasks on train and test, and the table of the model against the unconstrained one."""
     columns = {}
     for name, state in (("constrained", weights), ("unconstrained", unconstrained_weights)):
         network = _network(train, state, model)
         on_train = measure_quality(network, train, problem.regularisation)
         on_test = measure_quality(network, test, problem.regularisation)
         columns[name] = on_train, on_test
-    held_out = columns["constrained"][1]
-    quality = {
-        "test_priority_hit_rate": held_out[PRIORITY].hit_rate,
-        "test_constraint_hit_rate": held_out[CONSTRAINT].hit_rate,
-        "test_priority_worst_case_loss": held_out[PRIORITY].worst_case_loss,
-        "test_constraint_worst_case_loss": held_out[CONSTRAINT].worst_case_loss,
-        "test_constraint_holds": float(held_out[CONSTRAINT].worst_case_loss <= certificate["threshold"]),
-    }
-    summary = pd.DataFrame({name: _column(*parts) for name, parts in columns.items()})
+    limits = {name: record["threshold"] for name, record in certificate["tasks"].items()}
+    summary = pd.DataFrame({name: _column(train, *parts) for name, parts in columns.items()})
     summary.insert(1, "limit", "")
-    for row in ("constraint task: worst-case loss", "constraint task: worst-case loss, test"):
-        summary.loc[row, "limit"] = f"<= {certificate['threshold']:.4f}"
+    for task, limit in limits.items():
+        for row in (f"{task} task: worst-case loss", f"{task} task: worst-case loss, test"):
+            summary.loc[row, "limit"] = f"<= {limit:.4f}"
     for residual in ("stationarity", "infeasibility", "slackness"):
         summary.loc[residual] = [f"{certificate[residual]:.1e}", "", ""]
+    quality = _quality(train, columns["constrained"][1], limits)
+    if len(limits) > 1:
+        quality |= {
+            f"final_{metric}_{task}": record[metric]
+            for task, record in certificate["tasks"].items()
+            for metric in ("constraint", "multiplier")
+        }
     return quality, summary.rename_axis("on the training data unless said otherwise").reset_index()
 
 
 def export(
-    train: MultiTaskData, weights: dict[str, Tensor], model: ModelParameters
+    train: MultiTaskData, scaling: dict[str, Tensor], weights: dict[str, Tensor], model: ModelParameters
 ) -> tuple[LabelProbabilities, Tensor]:
-    """The trained model as others use it: features in, label probabilities of every task out; and an example input."""
-    return LabelProbabilities(_network(train, weights, model)), train.features[:2]
+    """The trained model as others use it: raw features in, label probabilities of every task out; and an example."""
+    scale = FeatureScaling(scaling["center"], scaling["scale"])
+    example = train.features[:2] * scale.scale + scale.center
+    return LabelProbabilities(_network(train, weights, model), scale), example
 
 
 def _network(data: MultiTaskData, weights: dict[str, Tensor], model: ModelParameters) -> SharedNetwork:
@@ -88,11 +104,23 @@ def _network(data: MultiTaskData, weights: dict[str, Tensor], model: ModelParame
     return network
 
 
-def _column(train: dict[str, TaskQuality], test: dict[str, TaskQuality]) -> dict[str, str]:
-    return {
-        "priority task: worst-case loss": f"{train[PRIORITY].worst_case_loss:.4f}",
-        "constraint task: worst-case loss": f"{train[CONSTRAINT].worst_case_loss:.4f}",
-        "constraint task: worst-case loss, test": f"{test[CONSTRAINT].worst_case_loss:.4f}",
-        "priority task: hit rate, test": f"{test[PRIORITY].hit_rate:.1%}",
-        "constraint task: hit rate, test": f"{test[CONSTRAINT].hit_rate:.1%}",
-    }
+def _quality(train: MultiTaskData, held_out: dict[str, TaskQuality], limits: dict[str, float]) -> dict[str, float]:
+    """The held-out quality of every task, and whether every limit holds there."""
+    quality = {}
+    for task in train.tasks:
+        quality[f"test_{task.name}_hit_rate"] = held_out[task.name].hit_rate
+        quality[f"test_{task.name}_worst_case_loss"] = held_out[task.name].worst_case_loss
+    held = {name: held_out[name].worst_case_loss <= limit for name, limit in limits.items()}
+    quality["test_constraint_holds"] = float(all(held.values()))
+    if len(limits) > 1:
+        quality |= {f"test_{name}_holds": float(holds) for name, holds in held.items()}
+    return quality
+
+
+def _column(data: MultiTaskData, train: dict[str, TaskQuality], test: dict[str, TaskQuality]) -> dict[str, str]:
+    column = {f"{task.name} task: worst-case loss": f"{train[task.name].worst_case_loss:.4f}" for task in data.tasks}
+    for task in data.limited:
+        column[f"{task.name} task: worst-case loss, test"] = f"{test[task.name].worst_case_loss:.4f}"
+    for task in data.tasks:
+        column[f"{task.name} task: hit rate, test"] = f"{test[task.name].hit_rate:.1%}"
+    return column

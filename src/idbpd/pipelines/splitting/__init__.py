@@ -1,4 +1,4 @@
-"""From a table to a training and a test part, each with a priority and a constraint task."""
+"""From a table to a training and a test part, each with a task to improve and tasks to limit."""
 
 from idbpd.pipelines.splitting.pipeline import create_pipeline
 

@@ -3,58 +3,80 @@
 import logging
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
-from sklearn.model_selection import GroupShuffleSplit
+from torch import Tensor
 
-from idbpd.datasets.table import GROUP_COLUMN, feature_columns, label_columns, label_name
+from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import DataError
-from idbpd.mtl import MultiTaskData, Task
-from idbpd.pipelines.parameters import SplitParameters
+from idbpd.mtl import MultiTaskData, Task, fit_scaling
+from idbpd.pipelines.parameters import FeatureParameters, SplitParameters
+from idbpd.pipelines.splitting.fingerprint import data_sha256, split_sha256
+from idbpd.pipelines.splitting.label_split import TaskLabels, split_labels
+from idbpd.pipelines.splitting.row_split import split_rows
 
 logger = logging.getLogger(__name__)
 
-PRIORITY, CONSTRAINT = "priority", "constraint"
+# Beyond this a tanh unit with torch's first weights is as good as constant, and does not learn.
+LARGE_FEATURE = 100.0
 
 
-def split(table: pd.DataFrame, parameters: SplitParameters) -> tuple[MultiTaskData, MultiTaskData]:
-    """Training and test data of the two tasks: the first half of the labels has priority, the second is limited."""
-    train_rows, test_rows = _split_rows(table, parameters)
-    train, test = _tasks(table.iloc[train_rows], "training"), _tasks(table.iloc[test_rows], "test")
-    for task, held_out in zip(train.tasks, test.tasks, strict=True):
+def split(
+    table: MultiLabelTable, parameters: SplitParameters, features: FeatureParameters
+) -> tuple[MultiTaskData, MultiTaskData, dict[str, Tensor], dict[str, str]]:
+    """Training and test data of the tasks, how their features were scaled, and the fingerprint of it all."""
+    tasks = split_labels(table, parameters.by, parameters.tasks)
+    train_rows, test_rows = split_rows(table, parameters.test_fraction, parameters.seed)
+    raw = torch.from_numpy(table.dense_features(train_rows))
+    _hint_at_scaling(table, raw, features)
+    scaling = fit_scaling(raw, features.scaling)
+    keep = parameters.unlabelled == "keep"
+    train = MultiTaskData(scaling(raw), _tasks(tasks, train_rows, "training", keep))
+    test_features = scaling(torch.from_numpy(table.dense_features(test_rows)))
+    test = MultiTaskData(test_features, _tasks(tasks, test_rows, "test", keep))
+    _report(tasks, train, test, has_test_part=parameters.test_fraction > 0)
+    content = data_sha256(table)
+    rows = {"train": train_rows, "test": test_rows}
+    fingerprint = {
+        "data_sha256": content,
+        "split_sha256": split_sha256(content, tasks, rows, parameters.unlabelled, scaling),
+    }
+    return train, test, dict(scaling.named_buffers()), fingerprint
+
+
+def _tasks(tasks: list[TaskLabels], rows: NDArray[np.intp], part: str, keep_unlabelled: bool) -> tuple[Task, ...]:
+    """The tasks over one part of the table; a task keeps the samples with at least one of its labels, or all."""
+    made = []
+    for task in tasks:
+        positives = torch.from_numpy(task.positives[rows]).float()
+        labelled = positives.any(dim=1)
+        if not labelled.any():
+            raise DataError(
+                f"no sample of the {part} part has a label of the {task.name} task ({', '.join(task.labels)}); "
+                "choose other labels for it, or another split.test_fraction"
+            )
+        members = torch.arange(len(positives)) if keep_unlabelled else labelled.nonzero(as_tuple=True)[0]
+        chosen = positives[members]
+        made.append(Task(task.name, task.labels, members, chosen / chosen.sum(dim=1, keepdim=True).clamp(min=1)))
+    return tuple(made)
+
+
+def _report(tasks: list[TaskLabels], train: MultiTaskData, test: MultiTaskData, *, has_test_part: bool) -> None:
+    for task, part, held_out in zip(tasks, train.tasks, test.tasks, strict=True):
         logger.info(
-            "%s task: labels %s; %d training and %d test samples",
+            "%s task: labels %s; %d samples with one of them: %s",
             task.name,
             ", ".join(task.labels),
-            task.size,
-            held_out.size,
+            task.labelled.sum(),
+            f"{part.size} training and {held_out.size} test samples" if has_test_part else "all for training",
         )
-    return train, test
 
 
-def _split_rows(table: pd.DataFrame, parameters: SplitParameters) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows for training and testing, groups kept whole. Without a test part the training data are what is measured."""
-    if parameters.test_fraction == 0:
-        rows = np.arange(len(table))
-        return rows, rows
-    groups = table[GROUP_COLUMN] if GROUP_COLUMN in table else np.arange(len(table))
-    splitter = GroupShuffleSplit(n_splits=1, test_size=parameters.test_fraction, random_state=parameters.seed)
-    train, test = next(splitter.split(table, groups=groups))
-    return train, test
-
-
-def _tasks(table: pd.DataFrame, part: str) -> MultiTaskData:
-    """The tasks over one part of the table; a task keeps the samples with at least one of its labels."""
-    features = torch.from_numpy(table[feature_columns(table)].to_numpy(dtype=np.float32, copy=True))
-    labels = label_columns(table)
-    half = len(labels) // 2
-    tasks = []
-    for name, columns in ((PRIORITY, labels[:half]), (CONSTRAINT, labels[half:])):
-        positives = torch.from_numpy(table[columns].to_numpy(dtype=np.float32, copy=True))
-        rows = positives.any(dim=1).nonzero(as_tuple=True)[0]
-        if len(rows) == 0:
-            raise DataError(f"no sample of the {part} part has a label of the {name} task ({', '.join(columns)})")
-        targets = positives[rows] / positives[rows].sum(dim=1, keepdim=True)
-        tasks.append(Task(name, tuple(label_name(column) for column in columns), rows, targets))
-    return MultiTaskData(features, tuple(tasks))
+def _hint_at_scaling(table: MultiLabelTable, features: Tensor, parameters: FeatureParameters) -> None:
+    largest, column = features.abs().amax(dim=0).max(dim=0)
+    if parameters.scaling == "none" and largest > LARGE_FEATURE:
+        logger.info(
+            "feature %r reaches %g; with features.scaling=standard it would be of the same size as the others",
+            table.feature_names[int(column)],
+            largest.item(),
+        )

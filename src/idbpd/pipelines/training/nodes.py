@@ -12,8 +12,7 @@ from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD, Solution, solve
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, TrainingParameters
 from idbpd.pipelines.progress import Progress
-from idbpd.pipelines.robust_problem import BuiltProblem, build_problem
-from idbpd.pipelines.splitting.nodes import CONSTRAINT, PRIORITY
+from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of, weights_of
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +20,7 @@ logger = logging.getLogger(__name__)
 def train_constrained(
     train: MultiTaskData,
     threshold: dict[str, Any],
+    fingerprint: dict[str, str],
     calibrated_weights: dict[str, Tensor],
     training: TrainingParameters,
     model: ModelParameters,
@@ -29,8 +29,8 @@ def train_constrained(
     seed: Seed,
 ) -> tuple[dict[str, Tensor], pd.DataFrame, dict[str, Any]]:
     """The weights under the constraint, the history of the run by step, and how it ended."""
-    thresholds = {CONSTRAINT: float(threshold["threshold"])}
-    constrained = build_problem(train, PRIORITY, thresholds, model, problem, compute, seed)
+    thresholds = thresholds_of(threshold)
+    constrained = build_problem(train, train.priority.name, thresholds, model, problem, compute, seed)
     begin = time.perf_counter()
     solution = _solve("training", constrained, calibrated_weights, training)
     seconds = time.perf_counter() - begin
@@ -42,8 +42,9 @@ def train_constrained(
         "seconds": seconds,
         "multipliers": solution.multipliers.tolist(),
         "threads": torch.get_num_threads(),
+        **fingerprint,  # what it was trained on, also where the data were split in another run
     }
-    return solution.x, _history(solution), outcome
+    return weights_of(solution), _history(solution, list(thresholds)), outcome
 
 
 def train_unconstrained(
@@ -56,10 +57,10 @@ def train_unconstrained(
     seed: Seed,
 ) -> dict[str, Tensor]:
     """The weights that the priority task alone would choose: what the constraint costs, and what it prevents."""
-    unconstrained = build_problem(train, PRIORITY, {}, model, problem, compute, seed)
+    unconstrained = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
     solution = _solve("unconstrained", unconstrained, calibrated_weights, training)
     logger.info("without the constraint: %s after %d steps", solution.status.name, solution.steps)
-    return solution.x
+    return weights_of(solution)
 
 
 def _solve(
@@ -74,10 +75,13 @@ def _solve(
         )
 
 
-def _history(solution: Solution) -> pd.DataFrame:
-    """One row per recorded step, in the names under which the run is tracked."""
+def _history(solution: Solution, constraint_tasks: list[str]) -> pd.DataFrame:
+    """One row per recorded step, in the names under which the run is tracked.
+
+    ``constraint`` and ``multiplier`` are the largest of all constraint tasks; several tasks have columns of their own.
+    """
     history = solution.history
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "step": history.step,
             "objective": history.f,
@@ -88,3 +92,8 @@ def _history(solution: Solution) -> pd.DataFrame:
             "slackness": history.slackness,
         }
     )
+    if len(constraint_tasks) > 1:
+        for at, name in enumerate(constraint_tasks):
+            frame[f"constraint_{name}"] = history.g[:, at].numpy()
+            frame[f"multiplier_{name}"] = history.multipliers[:, at].numpy()
+    return frame

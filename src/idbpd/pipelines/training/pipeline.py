@@ -20,7 +20,7 @@ def create_pipeline() -> Pipeline:
         [
             Node(
                 train_constrained,
-                inputs={**shared, "threshold": "threshold"},
+                inputs={**shared, "threshold": "threshold", "fingerprint": "fingerprint"},
                 outputs=["weights", "history", "outcome"],
                 name="train_constrained",
             ),

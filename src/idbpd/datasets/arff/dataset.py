@@ -1,0 +1,68 @@
+"""ARFF files in the catalog."""
+
+from typing import Any
+
+from kedro.io import Version
+from kedro.io.core import get_filepath_str
+
+from idbpd.datasets.arff.mulan import read_mulan_labels
+from idbpd.datasets.arff.reader import LabelNames, read_arff
+from idbpd.datasets.arff.writer import render_arff
+from idbpd.datasets.file_dataset import FileDataset
+from idbpd.datasets.table import MultiLabelTable
+from idbpd.errors import ConfigurationError
+
+
+class ArffDataset(FileDataset[MultiLabelTable]):
+    """A multi-label table in an ARFF file, dense or sparse.
+
+    Who names the labels: ``labels`` (a list of attributes), or ``labels_file`` (Mulan's XML, beside the file), or
+    else the relation's name in the file (MEKA's ``-C n``).
+
+    ```yaml
+    flags:
+      type: idbpd.datasets.ArffDataset
+      filepath: data/01_raw/flags.arff
+      labels: [red, green, blue]
+      ignore: [name] # attributes that are neither feature nor label
+      encoding: latin-1 # utf-8 when not said
+    ```
+    """
+
+    def __init__(
+        self,
+        *,
+        filepath: str,
+        labels: list[str] | None = None,
+        labels_file: str | None = None,
+        ignore: list[str] | None = None,
+        encoding: str = "utf-8",
+        version: Version | None = None,
+        credentials: dict[str, Any] | None = None,
+        fs_args: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        """Name the file and say what its attributes are."""
+        if labels is not None and labels_file is not None:
+            raise ConfigurationError(f"{filepath}: both 'labels' and 'labels_file' name the labels; keep one of them")
+        super().__init__(
+            filepath=filepath, version=version, credentials=credentials, fs_args=fs_args, metadata=metadata
+        )
+        self._labels = labels
+        self._labels_file = labels_file
+        self._ignore = ignore or []
+        self._encoding = encoding
+
+    def _parse(self, content: bytes, name: str) -> MultiLabelTable:
+        return read_arff(content, name, labels=self._label_names(), ignore=self._ignore, encoding=self._encoding)
+
+    def _render(self, data: MultiLabelTable) -> bytes:
+        return render_arff(data, self._filepath.stem)
+
+    def _label_names(self) -> LabelNames | None:
+        if self._labels is not None:
+            return LabelNames(self._labels, ["labels"] * len(self._labels))
+        if self._labels_file is None:
+            return None
+        path = get_filepath_str(self._filepath.parent / self._labels_file, self._protocol)
+        return read_mulan_labels(self._read(path), path)

@@ -1,0 +1,66 @@
+"""Multi-MNIST and its kin: pairs of real images, composed when they are loaded."""
+
+from typing import Any, NoReturn
+
+from kedro.io import AbstractDataset, DatasetError
+
+from idbpd.datasets.composition import compose_pairs
+from idbpd.datasets.idx import IdxDataset
+from idbpd.datasets.table import MultiLabelTable
+from idbpd.errors import DataError
+
+BRIGHTEST = 255
+
+
+class ComposedImagesDataset(AbstractDataset[Any, MultiLabelTable]):
+    """Pairs of images from an IDX file, with the classes from another; `compose_pairs` says how a pair is made.
+
+    ```yaml
+    multi_mnist:
+      type: idbpd.datasets.ComposedImagesDataset
+      images: {filepath: data/01_raw/mnist/train-images-idx3-ubyte.gz}
+      classes: {filepath: data/01_raw/mnist/train-labels-idx1-ubyte.gz}
+      pairs: 20000
+      offset: 8 # 28 x 28 images on a canvas of 36 x 36
+      groups: 10
+      seed: 0
+    ```
+    """
+
+    def __init__(
+        self,
+        *,
+        images: dict[str, Any],
+        classes: dict[str, Any],
+        pairs: int,
+        offset: int,
+        groups: int,
+        seed: int,
+        class_names: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        """Name the two files, in the form of an `IdxDataset`, and say how many pairs to draw and from which seed."""
+        self._images, self._classes = IdxDataset(**images), IdxDataset(**classes)
+        self._recipe: dict[str, Any] = {"pairs": pairs, "offset": offset, "groups": groups, "seed": seed}
+        self._class_names = class_names
+        self.metadata = metadata
+
+    def load(self) -> MultiLabelTable:
+        """Compose the table; the same files and recipe give the same table everywhere."""
+        images, classes = self._images.load(), self._classes.load()
+        if images.ndim != 3 or images.dtype != "uint8" or classes.shape != images.shape[:1]:
+            raise DataError(
+                f"{self._images.path} has {images.dtype} values of shape {images.shape} and {self._classes.path} has "
+                f"shape {classes.shape}; expected bytes of shape (images, height, width) and a class for each image"
+            )
+        return compose_pairs(images, classes, brightest=BRIGHTEST, class_names=self._class_names, **self._recipe)
+
+    def save(self, data: Any) -> NoReturn:  # noqa: ARG002
+        """Refuse: the images are somebody else's."""
+        raise DatasetError("composed images are read-only")
+
+    def _exists(self) -> bool:
+        return self._images.exists() and self._classes.exists()
+
+    def _describe(self) -> dict[str, Any]:
+        return {"images": self._images.path, "classes": self._classes.path, **self._recipe}

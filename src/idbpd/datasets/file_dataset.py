@@ -1,0 +1,85 @@
+"""A file somewhere, local or not, that a format turns into data: what the datasets of this package have in common."""
+
+from abc import abstractmethod
+from copy import deepcopy
+from pathlib import PurePosixPath
+from typing import Any, Generic, TypeVar
+
+import fsspec
+from kedro.io import AbstractVersionedDataset, DatasetError, Version
+from kedro.io.core import get_filepath_str, get_protocol_and_path
+
+from idbpd.errors import DataError
+
+Data = TypeVar("Data")
+
+
+class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
+    """Reads and writes the bytes of one file through fsspec: a local path, ``http://``, ``s3://`` and so on.
+
+    Like any file dataset of Kedro it can be versioned. A format says what the bytes mean, in `_parse` and `_render`.
+    """
+
+    def __init__(
+        self,
+        *,
+        filepath: str,
+        version: Version | None = None,
+        credentials: dict[str, Any] | None = None,
+        fs_args: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        """Name the file; ``credentials`` and ``fs_args`` go to its file system."""
+        protocol, path = get_protocol_and_path(filepath, version)
+        self._protocol = protocol
+        options = {**deepcopy(fs_args or {}), **deepcopy(credentials or {})}
+        if protocol == "file":
+            options.setdefault("auto_mkdir", True)
+        self._fs = fsspec.filesystem(protocol, **options)
+        self.metadata = metadata
+        super().__init__(PurePosixPath(path), version, exists_function=self._fs.exists, glob_function=self._fs.glob)
+
+    @abstractmethod
+    def _parse(self, content: bytes, name: str) -> Data:
+        """What the bytes of the file ``name`` mean."""
+
+    @abstractmethod
+    def _render(self, data: Data) -> bytes:
+        """The bytes that mean ``data``."""
+
+    @property
+    def path(self) -> str:
+        """Where the file is, without a version."""
+        return get_filepath_str(self._filepath, self._protocol)
+
+    def load(self) -> Data:
+        """Read and parse the file."""
+        path = get_filepath_str(self._get_load_path(), self._protocol)
+        return self._parse(self._read(path), path)
+
+    def save(self, data: Data) -> None:
+        """Write the file."""
+        path = get_filepath_str(self._get_save_path(), self._protocol)
+        with self._fs.open(path, "wb") as file:
+            file.write(self._render(data))
+        self._fs.invalidate_cache(get_filepath_str(self._filepath, self._protocol))
+
+    def _read(self, path: str) -> bytes:
+        try:
+            with self._fs.open(path, "rb") as file:
+                content: bytes = file.read()
+        except OSError as error:
+            # Some file systems give the path as the only text of a missing file.
+            reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+            raise DataError(f"cannot read {path}: {reason}") from error
+        return content
+
+    def _exists(self) -> bool:
+        try:
+            path = get_filepath_str(self._get_load_path(), self._protocol)
+        except DatasetError:  # no version yet
+            return False
+        return bool(self._fs.exists(path))
+
+    def _describe(self) -> dict[str, Any]:
+        return {"filepath": str(self._filepath), "protocol": self._protocol, "version": self._version}

@@ -1,0 +1,209 @@
+"""Data sets that somebody publishes: downloaded when they are not there, and known by their checksum."""
+
+import hashlib
+import logging
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+import pooch
+import requests
+from kedro.io import AbstractDataset, DatasetError
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from idbpd.datasets.atomic import replacing
+from idbpd.datasets.idx import decompressed
+from idbpd.errors import ConfigurationError, DataError
+
+logger = logging.getLogger(__name__)
+
+DATA_ROOT_VARIABLE = "IDBPD_DATA"
+TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """One file: where it belongs, who has it, and the SHA-256 of its content.
+
+    The checksum of a gzip file is that of what is inside: the compressed bytes depend on who compressed it. ``member``
+    is the name of the file inside a zip archive at the address.
+    """
+
+    filepath: str
+    address: str
+    sha256: str
+    member: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where the file belongs."""
+        return Path(self.filepath)
+
+
+class PublicDataset(AbstractDataset[Any, Any]):
+    """Any Kedro dataset of published local files, which are downloaded first where they are missing.
+
+    ```yaml
+    flags:
+      type: idbpd.datasets.PublicDataset
+      dataset: {type: idbpd.datasets.ArffDataset, filepath: data/01_raw/flags/Flags.arff}
+      files:
+        arff:
+          filepath: data/01_raw/flags/Flags.arff
+          address: http://www.uco.es/grupos/kdis/MLLResources/ucobigfiles/Datasets/Full/Flags_Meka.zip
+          member: Flags.arff
+          sha256: 5f0c...
+    ```
+    """
+
+    def __init__(
+        self, *, dataset: dict[str, Any], files: dict[str, dict[str, str]], metadata: dict[str, Any] | None = None
+    ) -> None:
+        """Name the files; the data set itself is configured as usual."""
+        try:
+            self._files = [PublicFile(**entry) for entry in files.values()]
+        except TypeError as error:
+            raise ConfigurationError(f"'files' of a public data set: {error}") from error
+        self._dataset: AbstractDataset[Any, Any] = AbstractDataset.from_config("public", dataset)
+        self.metadata = metadata
+
+    def load(self) -> Any:
+        """Load the data set; what is missing is downloaded, what differs from the published files is said."""
+        local = [file for file in self._files if "://" not in file.filepath]
+        download([file for file in local if not file.path.exists()])
+        data = self._dataset.load()
+        for file in local:
+            if _sha256(file.path) != file.sha256:
+                logger.warning("%s is not the published file: its content has another SHA-256", file.path)
+        return data
+
+    def save(self, data: Any) -> NoReturn:  # noqa: ARG002
+        """Refuse: the files are somebody else's."""
+        raise DatasetError("published data sets are read-only")
+
+    def _exists(self) -> bool:
+        return all(file.path.exists() for file in self._files)
+
+    def _describe(self) -> dict[str, Any]:
+        return {"files": [file.filepath for file in self._files]}
+
+
+def download(files: Iterable[PublicFile]) -> None:
+    """Get these files, each address once; a file appears when it is complete and its checksum right, or not at all."""
+    by_address: dict[str, list[PublicFile]] = {}
+    for file in files:
+        by_address.setdefault(file.address, []).append(file)
+    for address, wanted in by_address.items():
+        with tempfile.TemporaryDirectory() as folder:
+            fetched = _fetch(address, Path(folder), wanted)
+            for file in wanted:
+                _place(fetched, file)
+
+
+def _fetch(address: str, folder: Path, wanted: list[PublicFile]) -> Path:
+    pooch.get_logger().setLevel("WARNING")  # it proposes a checksum for every file that it did not check itself
+    first = wanted[0].path
+    logger.info("%s is not there; downloading %s", first, address)
+    with DownloadBar(address.rpartition("/")[2]) as bar:
+        downloader = pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)
+        try:
+            return Path(pooch.retrieve(address, known_hash=None, fname="fetched", path=folder, downloader=downloader))
+        except (requests.RequestException, OSError, ValueError) as error:
+            raise DataError(
+                f"{first} is not there and could not be downloaded from {address} ({_reason(error)}). Download it "
+                f"yourself and {' and '.join(_instruction(file) for file in wanted)}, or set the variable "
+                f"{DATA_ROOT_VARIABLE} to a folder that has {first.parent.name}/{first.name}"
+            ) from error
+
+
+def _place(fetched: Path, file: PublicFile) -> None:
+    content = fetched.read_bytes()
+    if file.member is not None:
+        try:
+            with zipfile.ZipFile(fetched) as archive:
+                content = archive.read(file.member)
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise DataError(
+                f"{file.address} is not a zip archive with a file {file.member}: {error}; {_instruction(file)}"
+            ) from error
+    found = hashlib.sha256(decompressed(content, file.address)).hexdigest()
+    if found != file.sha256:
+        raise DataError(
+            f"{file.address} has changed: the SHA-256 of {file.path.name} is {found}, expected {file.sha256}; "
+            f"get the right file elsewhere and {_instruction(file)}"
+        )
+    try:
+        with replacing(file.path) as partial:
+            partial.write_bytes(content)
+    except OSError as error:
+        raise DataError(f"cannot write {file.path}: {error.strerror}; set {DATA_ROOT_VARIABLE}") from error
+
+
+def _instruction(file: PublicFile) -> str:
+    inside = f"the file {file.member} inside it" if file.member is not None else "it"
+    return f"put {inside} at {file.path}"
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the address that the message names already."""
+    if isinstance(error, requests.ConnectionError):
+        return "no connection"
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(decompressed(path.read_bytes(), str(path))).hexdigest()
+
+
+class DownloadBar:
+    """What pooch reports its progress to: a bar on a terminal, and nothing elsewhere."""
+
+    def __init__(self, title: str) -> None:
+        """Prepare the bar; it shows when the ``with`` block begins."""
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+            transient=True,
+        )
+        self._task = self._bar.add_task(title)
+
+    @property
+    def total(self) -> int:
+        """The size in bytes, which pooch sets when the server tells it."""
+        return int(self._bar.tasks[self._task].total or 0)
+
+    @total.setter
+    def total(self, size: int) -> None:
+        self._bar.update(self._task, total=size or None)
+
+    def update(self, count: int) -> None:
+        """So many bytes more."""
+        self._bar.advance(self._task, count)
+
+    def reset(self) -> None:
+        """Back to nothing; pooch does so before it reports the whole again."""
+        self._bar.update(self._task, completed=0)
+
+    def close(self) -> None:
+        """The ``with`` block takes the bar away."""
+
+    def __enter__(self) -> Self:
+        """Show the bar."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Take the bar away, also after an error."""
+        self._bar.stop()

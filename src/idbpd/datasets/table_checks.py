@@ -1,0 +1,98 @@
+"""What must hold of a table before anything is trained on it."""
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+
+from idbpd.datasets.columns import frame_to_table, require_names
+from idbpd.datasets.table import MultiLabelTable, Origin
+from idbpd.errors import DataError
+
+
+class TableValidator:
+    """A catalog validator: finite features, labels that are sometimes 0 and sometimes 1, no name twice, right counts.
+
+    ```yaml
+    chd49:
+      type: idbpd.datasets.ArffDataset
+      filepath: data/01_raw/chd49/CHD_49.arff
+      validator:
+        class: idbpd.datasets.TableValidator
+        options: {samples: 555, features: 49, labels: 6}
+    ```
+
+    A data set without a ``validator`` of its own gets this one without counts.
+    """
+
+    def __init__(
+        self,
+        *,
+        samples: int | None = None,
+        features: int | None = None,
+        labels: int | None = None,
+        name: str = "the table",
+    ) -> None:
+        """Say which counts are known beforehand, and what errors call a data frame, which does not know its file."""
+        self._name = name
+        self._expected = {"samples": samples, "features": features, "labels": labels}
+
+    def validate(self, data: MultiLabelTable | pd.DataFrame) -> MultiLabelTable:
+        """The table, if it can be trained on; a data frame becomes one."""
+        table = as_table(data, self._name)
+        found = {"samples": len(table), "features": len(table.feature_names), "labels": len(table.label_names)}
+        for what, count in self._expected.items():
+            if count is not None and count != found[what]:
+                raise DataError(f"{table.origin.name} has {found[what]} {what}, expected {count}: is it another file?")
+        if not found["features"] or found["labels"] < 2 or not found["samples"]:
+            raise DataError(
+                f"{table.origin.name} has {found['samples']} samples, {found['features']} features and "
+                f"{found['labels']} labels; it needs at least 1, 1 and 2"
+            )
+        require_names([*table.feature_names, *table.label_names], table.origin)
+        _require_finite(table)
+        _require_varying_labels(table)
+        return table
+
+
+def as_table(data: MultiLabelTable | pd.DataFrame, name: str = "the table") -> MultiLabelTable:
+    """The table that a source delivers, be it one already or a data frame."""
+    if isinstance(data, MultiLabelTable):
+        return data
+    if isinstance(data, pd.DataFrame):
+        return frame_to_table(data, Origin(name))
+    raise DataError(f"a source must load a MultiLabelTable or a pandas DataFrame, not {type(data).__name__}")
+
+
+def _require_finite(table: MultiLabelTable) -> None:
+    features = table.features
+    values = features.data if isinstance(features, csr_array) else features
+    if np.isfinite(values).all():
+        return
+    if isinstance(features, csr_array):
+        entries = features.tocoo()
+        bad = np.flatnonzero(~np.isfinite(entries.data))[0]
+        row, column, value = entries.coords[0][bad], entries.coords[1][bad], entries.data[bad]
+    else:
+        row, column = np.argwhere(~np.isfinite(features))[0]
+        value = features[row, column]
+    found = "missing (or not a number)" if np.isnan(value) else "too large"
+    raise DataError(
+        f"{table.origin.of(row)}: feature {table.feature_names[column]!r} is {found}; features must be finite"
+    )
+
+
+def _require_varying_labels(table: MultiLabelTable) -> None:
+    wrong = np.argwhere((table.labels != 0) & (table.labels != 1))
+    if len(wrong):
+        row, column = wrong[0]
+        raise DataError(
+            f"{table.origin.of(row)}: label {table.label_names[column]!r} is {table.labels[row, column]}; "
+            "a label is 0 or 1"
+        )
+    positives = table.labels.sum(axis=0, dtype=np.int64)
+    for name, count in zip(table.label_names, positives, strict=True):
+        if count in (0, len(table)):
+            raise DataError(
+                f"{table.origin.name}: label {name!r} is {int(count > 0)} in all {len(table)} rows; "
+                "it must be 0 in some rows and 1 in others"
+            )

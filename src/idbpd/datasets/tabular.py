@@ -1,0 +1,193 @@
+"""A user's own table: CSV or Parquet, described in a few lines of YAML."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from kedro.io import DatasetError, Version
+from numpy.typing import NDArray
+
+from idbpd.datasets.columns import LABEL_PREFIX, Roles, columns_to_table
+from idbpd.datasets.file_dataset import FileDataset
+from idbpd.datasets.table import MultiLabelTable, Origin
+from idbpd.errors import ConfigurationError, DataError
+
+FORMATS = ("csv", "parquet")
+
+
+class TabularDataset(FileDataset[MultiLabelTable]):
+    """A multi-label table in a CSV file with a header, or in a Parquet file.
+
+    ```yaml
+    patients:
+      type: idbpd.datasets.TabularDataset
+      filepath: data/01_raw/patients.csv
+      tasks: # which columns are labels, by task: the first task has priority, every other one keeps a limit
+        urgent: [stroke, infarct]
+        routine: [flu, cold]
+      ignore: [name] # neither feature nor label
+      categorical: [ward] # a text that becomes a feature per value
+      group: patient # rows of one patient are not divided between training and test
+    ```
+
+    ``labels: [stroke, infarct, flu, cold]`` in place of ``tasks`` leaves the division to the split. Without either, the
+    columns named ``label:...`` are the labels. Everything else must be a number and is a feature.
+    """
+
+    def __init__(
+        self,
+        *,
+        filepath: str,
+        labels: list[str] | None = None,
+        tasks: dict[str, list[str]] | None = None,
+        group: str | None = None,
+        categorical: list[str] | None = None,
+        ignore: list[str] | None = None,
+        delimiter: str = ",",
+        encoding: str = "utf-8",
+        version: Version | None = None,
+        credentials: dict[str, Any] | None = None,
+        fs_args: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        """Name the file and say what its columns are."""
+        self._format = PurePosixPath(filepath).suffix.removeprefix(".").lower()
+        if self._format not in FORMATS:
+            raise ConfigurationError(f"{filepath}: the file name must end in .csv or .parquet")
+        if labels is not None and tasks is not None:
+            raise ConfigurationError(f"{filepath}: both 'labels' and 'tasks' name the labels; keep one of them")
+        super().__init__(
+            filepath=filepath, version=version, credentials=credentials, fs_args=fs_args, metadata=metadata
+        )
+        self._labels = labels if tasks is None else _task_labels(tasks, filepath)
+        self._tasks = tasks
+        self._group = group
+        self._categorical = categorical or []
+        self._ignore = ignore or []
+        self._delimiter = delimiter
+        self._encoding = encoding
+
+    def _parse(self, content: bytes, name: str) -> MultiLabelTable:
+        if not content:
+            raise DataError(f"{name}: the file is empty")
+        if self._format == "csv":
+            columns, origin = read_csv(content, name, delimiter=self._delimiter, encoding=self._encoding)
+        else:
+            columns, origin = read_parquet(content, name), Origin(name)
+        if columns.num_rows == 0:
+            raise DataError(f"{name}: the table has columns but no rows")
+        labels = self._labels
+        if labels is None:
+            labels = [column for column in columns.column_names if column.startswith(LABEL_PREFIX)]
+        roles = Roles(
+            labels=labels, tasks=self._tasks, group=self._group, categorical=self._categorical, ignore=self._ignore
+        )
+        return columns_to_table(columns, roles, origin)
+
+    def _render(self, data: MultiLabelTable) -> NoReturn:  # noqa: ARG002
+        raise DatasetError("a user's table is read-only")
+
+
+def read_parquet(content: bytes, name: str) -> pa.Table:
+    """The columns of a Parquet file."""
+    try:
+        # Not read_table: it cannot read a file with a column twice, and blames the file's format.
+        return pyarrow.parquet.ParquetFile(io.BytesIO(content)).read()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{name}: not a Parquet file, or a damaged one: {_first_line(error)}") from error
+
+
+def read_csv(content: bytes, name: str, *, delimiter: str = ",", encoding: str = "utf-8") -> tuple[pa.Table, Origin]:
+    """The columns of a CSV file, their types found out, and where its rows stand."""
+    content = _as_utf8(content, name, encoding)
+    invalid: list[pyarrow.csv.InvalidRow] = []
+
+    def remember(row: pyarrow.csv.InvalidRow) -> str:
+        invalid.append(row)
+        return "skip"
+
+    try:
+        table = pyarrow.csv.read_csv(
+            io.BytesIO(content),
+            # Only one thread counts rows; one block, because the type of a column is decided by the first.
+            read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=len(content) + 1),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=remember
+            ),
+        )
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(f"{name}: not a table of values: {_first_line(error)}") from error
+    if invalid:
+        row = invalid[0]
+        place = _place_of_width(content, row.actual_columns, delimiter) or f"row {row.number}"
+        raise DataError(
+            f"{name}, {place}: the row has {row.actual_columns} values, but the header names "
+            f"{row.expected_columns} columns"
+        )
+    return table, Origin(name, _lines(content, table.num_rows, delimiter))
+
+
+def _as_utf8(content: bytes, name: str, encoding: str) -> bytes:
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{name}, line {line}: byte 0x{content[error.start]:02x} is not {encoding}; "
+            "name the file's encoding (for example encoding: latin-1)"
+        ) from error
+    except LookupError as error:
+        raise ConfigurationError(f"{name}: encoding {encoding!r} is not known; use utf-8, latin-1, ...") from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise DataError(f"{name}, line {line}: a zero byte; the file is not text, or its encoding is UTF-16: set it")
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        raise DataError(f"{name}: the file is empty")
+    return text.encode()
+
+
+def _lines(content: bytes, rows: int, delimiter: str) -> NDArray[np.int64] | None:
+    """The line of each row; None where the file is too odd to tell."""
+    breaks = content.count(b"\n") + (not content.endswith(b"\n"))
+    if breaks == rows + 1:
+        return np.arange(2, rows + 2, dtype=np.int64)
+    # Empty lines, or values with line breaks in them.
+    begins = [line for line, _ in _records(content, delimiter)]
+    return np.array(begins[1:], dtype=np.int64) if len(begins) == rows + 1 else None
+
+
+def _place_of_width(content: bytes, width: int, delimiter: str) -> str | None:
+    """The first line whose row has so many values."""
+    return next((f"line {line}" for line, count in _records(content, delimiter) if count == width), None)
+
+
+def _records(content: bytes, delimiter: str) -> Iterator[tuple[int, int]]:
+    """The line that each row begins with, and the number of its values, until something cannot be read."""
+    reader = csv.reader(io.StringIO(content.decode(), newline=""), delimiter=delimiter)
+    line = 1
+    with suppress(csv.Error):
+        for record in reader:
+            if record:
+                yield line, len(record)
+            # A row begins after the line that the one before it ended with.
+            line = reader.line_num + 1
+
+
+def _task_labels(tasks: Mapping[str, list[str]], filepath: str) -> list[str]:
+    labels = [label for members in tasks.values() for label in members]
+    for at, label in enumerate(labels):
+        if label in labels[:at]:
+            raise ConfigurationError(f"{filepath}: label {label!r} stands in 'tasks' twice")
+    return labels
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

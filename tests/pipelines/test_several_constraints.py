@@ -1,0 +1,121 @@
+"""From data with several constraint tasks to thresholds, a model and its certificate."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+
+from idbpd.mtl import MultiTaskData, Task, measure_quality
+from idbpd.optim import IDBPD, solve
+from idbpd.pipelines.calibration.nodes import calibrate
+from idbpd.pipelines.evaluation.figures import draw_kkt_curves
+from idbpd.pipelines.evaluation.nodes import certify, compare, export
+from idbpd.pipelines.parameters import (
+    CalibrationParameters,
+    ComputeParameters,
+    ModelParameters,
+    ProblemParameters,
+    TrainingParameters,
+)
+from idbpd.pipelines.robust_problem import build_problem, weights_of
+from idbpd.pipelines.training.nodes import train_constrained, train_unconstrained
+
+MODEL = ModelParameters(hidden=6)
+PROBLEM = ProblemParameters(**{"lambda": 1.0, "weight_decay": 1e-3})
+COMPUTE = ComputeParameters(device="cpu", dtype="float64")
+CALIBRATION = CalibrationParameters(slack=0.1, max_steps=40, tolerance=1e-4)
+TRAINING = TrainingParameters(start="calibrated", max_steps=40, tolerance=1e-4)
+FINGERPRINT = {"data_sha256": "d", "split_sha256": "s"}
+
+
+def _task(name: str, logits: Tensor) -> Task:
+    """A task whose classes follow from the features, with some noise."""
+    chosen = torch.multinomial((3 * logits).softmax(dim=-1), 1)[:, 0]
+    targets = torch.nn.functional.one_hot(chosen, logits.shape[1]).float()
+    return Task(name, tuple(f"{name}{at}" for at in range(logits.shape[1])), torch.arange(len(logits)), targets)
+
+
+def _data(tasks: int) -> MultiTaskData:
+    features = torch.randn(40, 4)
+    names = ("first", "second", "third")[:tasks]
+    return MultiTaskData(features, tuple(_task(name, features @ torch.randn(4, 2)) for name in names))
+
+
+def _run(data: MultiTaskData) -> tuple[dict[str, Any], dict[str, Any], pd.DataFrame, dict[str, float], pd.DataFrame]:
+    threshold, start = calibrate(data, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    shared = (TRAINING, MODEL, PROBLEM, COMPUTE, 0)
+    weights, history, outcome = train_constrained(data, threshold, FINGERPRINT, start, *shared)
+    unconstrained = train_unconstrained(data, start, *shared)
+    certificate = certify(data, weights, outcome, threshold, MODEL, PROBLEM, COMPUTE)
+    quality, summary = compare(data, data, weights, unconstrained, certificate, MODEL, PROBLEM)
+    assert {name: outcome[name] for name in FINGERPRINT} == FINGERPRINT
+    return threshold, certificate, history, quality, summary
+
+
+def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
+    data = _data(3)
+    threshold, certificate, history, quality, summary = _run(data)
+    assert list(threshold["tasks"]) == ["second", "third"]
+    assert threshold["threshold"] == [record["threshold"] for record in threshold["tasks"].values()]
+    for name, record in threshold["tasks"].items():
+        assert record["threshold"] == pytest.approx(1.1 * record["value"])
+        held = certificate["tasks"][name]
+        assert held["threshold"] == record["threshold"]
+        assert held["constraint"] <= 1e-3
+        assert history[f"constraint_{name}"].iloc[-1] == pytest.approx(held["constraint"], abs=1e-2)
+        assert quality[f"final_constraint_{name}"] == held["constraint"]
+        assert quality[f"final_multiplier_{name}"] == held["multiplier"]
+        assert f"<= {record['threshold']:.4f}" in set(summary["limit"])
+    assert certificate["constraint"] == max(record["constraint"] for record in certificate["tasks"].values())
+    for column in ("constraint", "multiplier"):
+        largest = history[[f"{column}_second", f"{column}_third"]].max(axis=1)
+        pd.testing.assert_series_equal(history[column], largest, check_names=False)
+    lines = draw_kkt_curves(history, certificate).axes[1].get_lines()
+    assert len(lines) == 5  # the objective, and two losses with two thresholds
+
+
+def test_thresholds_are_what_each_task_reaches_alone() -> None:
+    data = _data(3)
+    threshold, _ = calibrate(data, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    alone = build_problem(data, "third", {}, MODEL, PROBLEM, COMPUTE, 0)
+    solution = solve(alone.oracle, alone.initial_weights, IDBPD(), max_steps=40, tolerance=1e-4)
+    alone.network.load_state_dict(weights_of(solution))
+    quality = measure_quality(alone.network, alone.data, PROBLEM.regularisation)["third"]
+    assert threshold["tasks"]["third"]["value"] == quality.worst_case_loss
+    assert threshold["tasks"]["third"]["steps"] == solution.steps
+
+
+def test_the_start_keeps_the_limits_of_all_tasks_but_the_last() -> None:
+    data = _data(3)
+    threshold, start = calibrate(data, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    built = build_problem(data, "first", {}, MODEL, PROBLEM, COMPUTE, 0)
+    built.network.load_state_dict(start)
+    quality = measure_quality(built.network, built.data, PROBLEM.regularisation)
+    assert quality["second"].worst_case_loss <= threshold["tasks"]["second"]["threshold"] + 1e-3
+
+
+def test_one_constraint_task_is_tracked_as_a_number_without_columns_of_its_own() -> None:
+    threshold, certificate, history, quality, _ = _run(_data(2))
+    assert threshold["threshold"] == threshold["tasks"]["second"]["threshold"] == certificate["threshold"]
+    assert "constraint_second" not in history
+    assert set(quality) == {
+        "test_first_hit_rate",
+        "test_first_worst_case_loss",
+        "test_second_hit_rate",
+        "test_second_worst_case_loss",
+        "test_constraint_holds",
+    }
+
+
+def test_the_exported_model_takes_raw_features() -> None:
+    data = _data(2)
+    single = ComputeParameters(device="cpu", dtype="float32")
+    network = build_problem(data, "first", {}, MODEL, PROBLEM, single, 0).network
+    weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
+    center, scale = torch.arange(4.0), torch.full((4,), 5.0)
+    model, example = export(data, {"center": center, "scale": scale}, weights, MODEL)
+    torch.testing.assert_close(example, data.features[:2] * 5 + center)
+    expected = torch.cat([logits.softmax(dim=-1) for logits in network(data.features[:2])], dim=-1)
+    torch.testing.assert_close(model(example), expected)

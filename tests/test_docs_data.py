@@ -1,0 +1,110 @@
+"""What docs/data.md says is what happens: its example is run, its table is computed anew."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from kedro.framework.session import KedroSession
+from kedro.framework.startup import bootstrap_project
+from mlflow import MlflowClient
+
+from idbpd.datasets.table import MultiLabelTable
+from idbpd.pipelines.splitting.fingerprint import data_sha256
+from tests.conftest import PROJECT
+from tests.real_data import ROOT, needs_real_data
+
+TEXT = (PROJECT / "docs" / "data.md").read_text(encoding="utf-8")
+SHORT = "calibration.max_steps=5,training.max_steps=5"
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_with_a_table_of_ones_own_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    (project / "data" / "01_raw").mkdir(parents=True)
+    (code,) = _blocks("python")
+    exec(compile(code, "data.md", "exec"), {})
+    block, arff = _blocks("yaml")
+    (project / "conf" / "local" / "sources.yml").write_text(block)
+    (command,) = _blocks("sh")
+    words = command.split()
+    assert words[:3] == ["kedro", "run", "--params"]
+    environment = {key: value for key, value in os.environ.items() if key not in ("IDBPD_DATA", "MLFLOW_TRACKING_URI")}
+    done = subprocess.run(
+        [sys.executable, "-m", *words[:3], f"{words[3]},{SHORT}"],
+        env=environment | {"PYTHONPATH": str(project / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "urgent task: labels outage, security" in done.stdout
+    for task in ("billing", "other"):
+        assert f"the {task} task alone reaches a worst-case loss of" in done.stdout
+        assert re.search(rf"{task} task: worst-case loss .* <= ", done.stdout)
+    _require_tracked(project)
+    assert set(yaml.safe_load(arff)["flags"]) == {"type", "filepath", "labels"}
+
+
+def _require_tracked(project: Path) -> None:
+    """Three label groups: one objective, two constraints, each with its threshold, value and multiplier."""
+    certificate = json.loads((project / "data/08_reporting/tickets/certificate.json").read_text())
+    assert list(certificate["tasks"]) == ["billing", "other"]
+    assert certificate["constraint"] == max(task["constraint"] for task in certificate["tasks"].values())
+    assert certificate["multiplier"] == max(task["multiplier"] for task in certificate["tasks"].values())
+    fingerprint = json.loads((project / "data/05_model_input/tickets/fingerprint.json").read_text())
+    client = MlflowClient(f"sqlite:///{project / 'data/09_tracking/mlflow.db'}")
+    experiment = client.get_experiment_by_name("idbpd")
+    assert experiment is not None
+    _, child = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+    for name in ("data_sha256", "split_sha256"):
+        assert child.data.tags[name] == fingerprint[name]
+    for task, record in certificate["tasks"].items():
+        for metric in ("constraint", "multiplier"):
+            assert child.data.metrics[f"final_{metric}_{task}"] == record[metric]
+            assert client.get_metric_history(child.info.run_id, f"{metric}_{task}")
+        assert child.data.metrics[f"test_{task}_holds"] in (0, 1)
+
+
+def _load_source(project: Path, name: str) -> MultiLabelTable:
+    bootstrap_project(project)
+    session = KedroSession.create(project, runtime_params={"dataset": name})
+    table = session.load_context().catalog.load("source")
+    assert isinstance(table, MultiLabelTable)
+    return table
+
+
+# What composing the published images must give on every machine.
+COMPOSED = {
+    "multi_mnist": "939b41b97396bd47cc9c661ece5007afbbdc108752a477af2bfad541eb6ec8ac",
+    "multi_fashion": "c37feace06e0c4b723d441bed602a1167201a279a63e759d414ed8fba4c150bf",
+}
+
+
+@needs_real_data
+@pytest.mark.parametrize("name", ["multi_digits", "chd49", "yeast", "20ng", "multi_mnist", "multi_fashion"])
+def test_the_table_says_what_the_published_files_have(
+    project: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IDBPD_DATA", str(ROOT))
+    table = _load_source(project, name)
+    half = len(table.label_names) // 2
+    sizes = " / ".join(str(part.any(axis=1).sum()) for part in (table.labels[:, :half], table.labels[:, half:]))
+    counts = f"{len(table)} | {len(table.feature_names)} | {len(table.label_names)}"
+    assert f"| `{name}` | {counts} | {table.cardinality:.3f} | {sizes} |" in TEXT
+    if name in COMPOSED:
+        assert data_sha256(table) == COMPOSED[name]
+
+
+def test_every_block_of_the_project_is_in_the_table() -> None:
+    blocks = yaml.safe_load((PROJECT / "conf" / "base" / "sources.yml").read_text())
+    named = re.findall(r"^\| `(\w+)` \| \d", TEXT, flags=re.MULTILINE)
+    assert named == [name for name in blocks if not name.startswith("_")]

@@ -1,0 +1,47 @@
+"""The ways to set up a data set that only a whole run shows."""
+
+import json
+from pathlib import Path
+
+import pytest
+from kedro.framework.session import KedroSession
+from kedro.framework.startup import bootstrap_project
+
+from idbpd.datasets import MultiTaskDataset
+from tests.real_data import ROOT, needs_real_data
+
+
+def _run(project: Path, dataset: str, env: str | None = None, **split: str) -> Path:
+    (project / "conf" / "local" / "mlflow.yml").write_text("enabled: false\n")
+    if env is not None:
+        (project / "conf" / env / "mlflow.yml").write_text("enabled: false\n")
+    steps = {"max_steps": 2}
+    parameters = {"dataset": dataset, "calibration": steps, "training": steps, "split": split}
+    bootstrap_project(project)
+    with KedroSession.create(project, env=env, runtime_params=parameters) as session:
+        session.run()
+    return project / "data"
+
+
+@needs_real_data
+def test_the_papers_setting(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IDBPD_DATA", str(ROOT))
+    data = _run(project, "chd49", env="paper")
+    train = MultiTaskDataset(filepath=str(data / "05_model_input/chd49/train.safetensors")).load()
+    assert train.features.shape == (555, 49)
+    assert [task.size for task in train.tasks] == [534, 461]
+    threshold = json.loads((data / "06_models/chd49/threshold.json").read_text())
+    assert threshold["slack"] == 0
+    assert threshold["threshold"] == threshold["tasks"]["constraint"]["value"]
+    assert (data / "06_models/chd49/weights.safetensors").exists()
+
+
+def test_composed_images_by_position(project: Path) -> None:
+    data = _run(project, "multi_digits", by="position")
+    train = MultiTaskDataset(filepath=str(data / "05_model_input/multi_digits/train.safetensors")).load()
+    assert [(task.name, len(task.labels), task.size) for task in train.tasks] == [
+        ("top_left", 10, 3200),
+        ("bottom_right", 10, 3200),
+    ]
+    certificate = json.loads((data / "08_reporting/multi_digits/certificate.json").read_text())
+    assert list(certificate["tasks"]) == ["bottom_right"]
