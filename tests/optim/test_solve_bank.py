@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import minimize  # type: ignore[import-untyped]
+from scipy.optimize import minimize
 from torch import Tensor
 
 from idbpd.optim import IDBPD, Solution, Status, solve
