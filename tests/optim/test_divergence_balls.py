@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize  # type: ignore[import-untyped]
+from scipy.optimize import minimize
 from torch import Tensor
 
 from idbpd.optim.sets import ChiSquareBall, KLBall, Simplex

@@ -293,7 +293,7 @@ class _OnceDifferentiable(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(
-        ctx: Any,  # noqa: ANN401
+        ctx: Any,
         gradient: Tensor,
     ) -> Tensor:
         (w,) = ctx.saved_tensors

@@ -104,6 +104,13 @@ def _free_minimiser(Q: Tensor, b: Tensor, weight: Tensor, total: float | None) -
     if total is None:
         free: Tensor = torch.linalg.solve(Q, -b)
         return free
-    solved: Tensor = torch.linalg.solve(Q, torch.stack([-b, weight], dim=1))
-    z, along = solved[:, 0], solved[:, 1]
-    return z + along * ((total - float(weight @ z)) / float(weight @ along))
+    # One bordered system: with the sum held, Q itself may be singular.
+    m = b.numel()
+    system = torch.zeros((m + 1, m + 1), dtype=torch.float64)
+    system[:m, :m] = Q
+    system[:m, m] = system[m, :m] = weight
+    right = torch.cat([-b, b.new_full((1,), total)])
+    solved: Tensor = torch.linalg.solve(system, right)
+    # A small budget against large slopes cancels: the second solve gives back the digits that the first one lost.
+    solved = solved + torch.linalg.solve(system, right - system @ solved)
+    return solved[:m]

@@ -1,0 +1,135 @@
+"""The direction and its multipliers: optimality, bounds, the closed form for one constraint, the penalty."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from idbpd.optim.kkt import best_multipliers, residuals
+from idbpd.optim.metric import identity
+from idbpd.optim.model import build, violation
+from idbpd.optim.oracle import Gradients
+from idbpd.optim.penalty import LARGEST, steer
+
+SETTINGS = settings(max_examples=60, deadline=None)
+seeds = st.integers(0, 100_000)
+scales = st.sampled_from([1e-4, 1.0, 1e4])
+
+
+def point(seed: int, c: int, d: int, scale: float) -> tuple[Gradients, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    f = torch.randn(d, generator=generator, dtype=torch.float64)
+    G = scale * torch.randn(c, d, generator=generator, dtype=torch.float64)
+    return Gradients(f, G), scale * torch.randn(c, generator=generator, dtype=torch.float64)
+
+
+SHAPES = st.tuples(st.integers(1, 5), st.integers(1, 6))
+PENALTIES_AND_LENGTHS = st.sampled_from([(0.01, 1.0), (1.0, 1e-3), (100.0, 1.0)])
+
+
+@SETTINGS
+@given(seeds, SHAPES, scales, PENALTIES_AND_LENGTHS)
+def test_direction_minimises_the_model(
+    seed: int, shape: tuple[int, int], scale: float, setting: tuple[float, float]
+) -> None:
+    (c, d), (penalty, t) = shape, setting
+    gradients, g = point(seed, c, d, scale)
+    model = build(gradients, g, identity(gradients.f, 0.5), 1.0)
+
+    proposal = model.propose(t, penalty)
+
+    step = model.direction(proposal)
+
+    def value(v: Tensor) -> float:
+        return float(gradients.f @ v + v @ v / (2 * t * 0.5)) + penalty * violation(g + gradients.g @ v)
+
+    assert bool((proposal.multipliers >= 0).all())
+    assert float(proposal.multipliers.sum()) <= penalty * (1 + 1e-9)
+    size = abs(value(step)) + penalty * scale
+    assert value(0 * step) - value(step) == pytest.approx(proposal.reduction, abs=1e-8 * size)
+    assert proposal.reduction >= -1e-9 * size
+    generator = torch.Generator().manual_seed(seed)
+    for length in (1e-3, 0.1, 1.0):
+        other = step + length * (step.norm() + 1e-3) * torch.randn(d, generator=generator, dtype=torch.float64)
+        assert value(other) >= value(step) - 1e-9 * size
+
+
+@SETTINGS
+@given(seeds, st.integers(1, 6), scales)
+def test_one_constraint_is_the_closed_form(seed: int, d: int, scale: float) -> None:
+    gradients, g = point(seed, 1, d, scale)
+    model = build(gradients, g, identity(gradients.f, 0.5), 1.0)
+
+    found = float(model.propose(1.0, 1e9).multipliers)
+
+    G, f = gradients.g[0], gradients.f
+    expected = max(float(-0.5 * G @ f + g[0]), 0.0) / float(0.5 * G @ G)  # kappa = 1
+    assert found == pytest.approx(min(expected, 1e9))
+
+
+def test_multiplier_stays_bounded_where_the_gradient_vanishes() -> None:
+    gradients = Gradients(torch.tensor([1.0, 0.0]).double(), torch.tensor([[0.0, 1e-12]]).double())
+    model = build(gradients, torch.tensor([1.0]).double(), identity(gradients.f), 1.0)
+
+    proposal = model.propose(1.0, 10.0)
+
+    assert float(proposal.multipliers) == 10
+    torch.testing.assert_close(model.direction(proposal), torch.tensor([-1.0, -1e-11]).double())
+
+
+def test_steering_raises_the_penalty_only_as_far_as_needed() -> None:
+    # min -x with x <= 0 at x = 1: the multiplier is 2 in the identity metric.
+    gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[1.0]]).double())
+    model = build(gradients, torch.tensor([1.0]).double(), identity(gradients.f), 1.0)
+
+    assert steer(model, 50.0, 1e-6) == (50.0, False)  # enough already
+    assert steer(model, 1.0, 1e-6) == (3.0, False)  # half as much again as needed
+    assert steer(model, 0.1, 1e-6) == (1.0, False)  # at most tenfold at a time
+    assert steer(model, 0.0, 1e-6) == (3.0, False)  # the first choice
+
+
+def test_steering_gives_up_where_no_penalty_helps() -> None:
+    gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[0.0]]).double())
+    model = build(gradients, torch.tensor([1.0]).double(), identity(gradients.f), 1.0)
+
+    penalty, hopeless = steer(model, LARGEST / 5, 1e-6)
+
+    assert hopeless
+    assert math.isfinite(penalty)
+
+
+def test_steering_lowers_a_penalty_far_beyond_need_where_it_does_not_matter() -> None:
+    gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[1.0]]).double())
+    model = build(gradients, torch.tensor([0.0]).double(), identity(gradients.f), 1.0)
+
+    assert steer(model, 1e6, 1e-6) == (1e5, False)
+
+
+@SETTINGS
+@given(seeds, st.integers(1, 5), st.integers(1, 6), scales)
+def test_best_multipliers_have_the_least_residual(seed: int, c: int, d: int, scale: float) -> None:
+    gradients, g = point(seed, c, d, scale)
+    lam = best_multipliers(g, gradients)
+
+    def squared(candidate: Tensor) -> float:
+        lagrangian = gradients.f + candidate @ gradients.g
+        return float(lagrangian @ lagrangian + (candidate * g).square().sum())
+
+    assert bool((lam >= 0).all())
+    generator = torch.Generator().manual_seed(seed)
+    for length in (1e-4, 0.1, 1.0):
+        other = (lam + length / scale * torch.randn(c, generator=generator, dtype=torch.float64)).clamp(min=0)
+        assert squared(other) >= squared(lam) * (1 - 1e-9) - 1e-12
+
+
+def test_best_multiplier_of_an_inactive_constraint_is_small() -> None:
+    gradients = Gradients(torch.tensor([-1e-9, 0.0]).double(), torch.tensor([[1.0, 0.0]]).double())
+
+    lam = best_multipliers(torch.tensor([-5.0]).double(), gradients)
+
+    assert 0 <= float(lam) <= 1e-9
+    found = residuals(torch.tensor([-5.0]).double(), gradients, lam).measured()
+    assert found.worst <= 1e-8

@@ -1,0 +1,116 @@
+"""A run that is saved and restored goes on exactly as if it had not stopped."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from idbpd.optim import IDBPD, Constraint, Method, Problem, RunState, Solution, load_state, save_state, solve
+from idbpd.optim.checkpoint import register
+from idbpd.optim.sets import Box, Simplex
+
+METHODS: dict[str, Method[Any]] = {
+    "default": IDBPD(),
+    "identity": IDBPD(metric="identity"),
+    "paper": IDBPD.paper(gamma=1e-3),
+    "paper, accelerated": IDBPD.paper(gamma=1e-3, accelerated=True),
+}
+
+
+def problem() -> Problem:
+    """Nonconvex, and long enough not to be solved in a hundred steps."""
+    A = torch.randn(12, 40, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+
+    def losses(x: Tensor) -> Tensor:
+        return torch.tanh(A.to(x.dtype) @ x).square()
+
+    def rosenbrock(x: Tensor) -> Tensor:
+        return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+    return Problem(
+        lambda x, y: y @ losses(x) + rosenbrock(x) - (y - 1 / 12).square().sum(),
+        Simplex(12),
+        [
+            Constraint(lambda x, w: x.square().sum() - 60 + w * x[0] - w**2, Box(-1.0, 1.0)),
+            Constraint(lambda x: x[30] - 0.9),
+        ],
+    )
+
+
+def assert_same(one: Solution, other: Solution) -> None:
+    for left, right in zip(_leaves(one), _leaves(other), strict=True):
+        if isinstance(left, Tensor):
+            assert isinstance(right, Tensor)
+            assert left.dtype == right.dtype
+            assert torch.equal(left, right)
+        else:
+            assert left == right
+
+
+def _leaves(value: object) -> list[object]:
+    if isinstance(value, tuple):
+        return [leaf for part in value for leaf in _leaves(part)]
+    return [value]
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_fifty_and_fifty_steps_are_a_hundred(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    method, x0 = METHODS[name], torch.full((40,), -1.0, dtype=dtype)
+    whole = solve(problem(), x0, method, max_steps=100, tolerance=1e-9)
+
+    half = solve(problem(), x0, method, max_steps=50, tolerance=1e-9)
+    save_state(half.state, tmp_path / "state.pt")
+    rest = solve(problem(), x0, method, max_steps=100, tolerance=1e-9, state=load_state(tmp_path / "state.pt"))
+
+    assert half.steps == 50
+    assert whole.steps == rest.steps > 60
+    # The certificate of the first half was one more evaluation and gradient, which its state does not count.
+    assert_same(whole, rest)
+
+
+def test_a_file_holds_no_code(tmp_path: Path) -> None:
+    solution = solve(problem(), torch.zeros(40), max_steps=3)
+    save_state(solution.state, tmp_path / "state.pt")
+
+    content = torch.load(tmp_path / "state.pt", weights_only=True)
+
+    assert isinstance(content, dict)
+    assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]  # nothing half-written is left behind
+
+
+def test_what_cannot_be_resumed(tmp_path: Path) -> None:
+    solution = solve(problem(), torch.zeros(40), max_steps=2)
+    with pytest.raises(ValueError, match="state has 40 variables, but x0 has 3"):
+        solve(Problem(lambda x: x.sum()), torch.zeros(3), state=solution.state)
+    with pytest.raises(ValueError, match=r"state has dtype torch.float32, but x0 has torch.float64"):
+        solve(problem(), torch.zeros(40, dtype=torch.float64), state=solution.state)
+    torch.save({"format": 0}, tmp_path / "other.pt")
+    with pytest.raises(ValueError, match="is not a saved state of format 1"):
+        load_state(tmp_path / "other.pt")
+
+
+class Unknown(NamedTuple):
+    number: int
+
+
+class Known(NamedTuple):
+    number: int
+
+
+def test_states_of_further_methods_are_registered(tmp_path: Path) -> None:
+    run = solve(Problem(lambda x: x @ x), torch.ones(2), max_steps=0).state
+    with pytest.raises(TypeError, match=r"Unknown is not known to saved states"):
+        save_state(run._replace(method=Unknown(3)), tmp_path / "state.pt")
+    assert list(tmp_path.iterdir()) == []
+
+    register(Known)
+    save_state(run._replace(method=Known(3)), tmp_path / "state.pt")
+
+    restored = load_state(tmp_path / "state.pt")
+    assert isinstance(restored, RunState)
+    assert restored.method == Known(3)
+    with pytest.raises(TypeError, match="int must be a NamedTuple"):
+        register(int)  # type: ignore[arg-type]
