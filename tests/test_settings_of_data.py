@@ -34,6 +34,10 @@ def test_the_papers_setting(project: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert threshold["slack"] == 0
     assert threshold["threshold"] == threshold["tasks"]["constraint"]["value"]
     assert (data / "06_models/chd49/weights.safetensors").exists()
+    # Nothing was held out, and nothing is said to be.
+    quality = json.loads((data / "08_reporting/chd49/quality.json").read_text())
+    assert all(name.startswith("train_") for name in quality)
+    assert "test" not in (data / "08_reporting/chd49/summary.csv").read_text()
 
 
 def test_composed_images_by_position(project: Path) -> None:

@@ -17,6 +17,7 @@ from idbpd.pipelines.parameters import (
     ComputeParameters,
     ModelParameters,
     ProblemParameters,
+    SplitParameters,
     TrainingParameters,
 )
 from idbpd.pipelines.robust_problem import build_problem, weights_of
@@ -27,6 +28,7 @@ PROBLEM = ProblemParameters(**{"lambda": 1.0, "weight_decay": 1e-3})
 COMPUTE = ComputeParameters(device="cpu", dtype="float64")
 CALIBRATION = CalibrationParameters(slack=0.1, max_steps=40, tolerance=1e-4)
 TRAINING = TrainingParameters(start="calibrated", max_steps=40, tolerance=1e-4)
+SPLIT = SplitParameters(test_fraction=0.2, seed=0)
 FINGERPRINT = {"data_sha256": "d", "split_sha256": "s"}
 
 
@@ -49,7 +51,7 @@ def _run(data: MultiTaskData) -> tuple[dict[str, Any], dict[str, Any], pd.DataFr
     weights, history, outcome = train_constrained(data, threshold, FINGERPRINT, start, *shared)
     unconstrained = train_unconstrained(data, start, *shared)
     certificate = certify(data, weights, outcome, threshold, MODEL, PROBLEM, COMPUTE)
-    quality, summary = compare(data, data, weights, unconstrained, certificate, MODEL, PROBLEM)
+    quality, summary = compare(data, data, weights, unconstrained, certificate, MODEL, PROBLEM, SPLIT)
     assert {name: outcome[name] for name in FINGERPRINT} == FINGERPRINT
     return threshold, certificate, history, quality, summary
 

@@ -15,7 +15,7 @@ from idbpd.mtl import (
     measure_quality,
 )
 from idbpd.optim.kkt import residuals
-from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
+from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, SplitParameters
 from idbpd.pipelines.robust_problem import build_problem, thresholds_of
 
 
@@ -63,8 +63,13 @@ def compare(
     certificate: dict[str, Any],
     model: ModelParameters,
     problem: ProblemParameters,
+    split: SplitParameters,
 ) -> tuple[dict[str, float], pd.DataFrame]:
-    """The quality of all tasks on train and test, and the table of the model against the unconstrained one."""
+    """The quality of all tasks, and the table of the model against the unconstrained one.
+
+    Where no data were held out, quality is that on the training data, and is called so.
+    """
+    has_test_part = split.test_fraction > 0
     columns = {}
     for name, state in (("constrained", weights), ("unconstrained", unconstrained_weights)):
         network = _network(train, state, model)
@@ -72,14 +77,16 @@ def compare(
         on_test = measure_quality(network, test, problem.regularisation)
         columns[name] = on_train, on_test
     limits = {name: record["threshold"] for name, record in certificate["tasks"].items()}
-    summary = pd.DataFrame({name: _column(train, *parts) for name, parts in columns.items()})
+    summary = pd.DataFrame(
+        {name: _column(train, *parts, has_test_part=has_test_part) for name, parts in columns.items()}
+    )
     summary.insert(1, "limit", "")
     for task, limit in limits.items():
-        for row in (f"{task} task: worst-case loss", f"{task} task: worst-case loss, test"):
-            summary.loc[row, "limit"] = f"<= {limit:.4f}"
+        rows = (f"{task} task: worst-case loss", f"{task} task: worst-case loss, test")
+        summary.loc[summary.index.isin(rows), "limit"] = f"<= {limit:.4f}"
     for residual in ("stationarity", "infeasibility", "slackness"):
         summary.loc[residual] = [f"{certificate[residual]:.1e}", "", ""]
-    quality = _quality(train, columns["constrained"][1], limits)
+    quality = _quality("test" if has_test_part else "train", columns["constrained"][1], limits)
     if len(limits) > 1:
         quality |= {
             f"final_{metric}_{task}": record[metric]
@@ -104,23 +111,27 @@ def _network(data: MultiTaskData, weights: dict[str, Tensor], model: ModelParame
     return network
 
 
-def _quality(train: MultiTaskData, held_out: dict[str, TaskQuality], limits: dict[str, float]) -> dict[str, float]:
-    """The held-out quality of every task, and whether every limit holds there."""
+def _quality(part: str, measured: dict[str, TaskQuality], limits: dict[str, float]) -> dict[str, float]:
+    """The quality of every task on one part of the data, and whether every limit holds there."""
     quality = {}
-    for task in train.tasks:
-        quality[f"test_{task.name}_hit_rate"] = held_out[task.name].hit_rate
-        quality[f"test_{task.name}_worst_case_loss"] = held_out[task.name].worst_case_loss
-    held = {name: held_out[name].worst_case_loss <= limit for name, limit in limits.items()}
-    quality["test_constraint_holds"] = float(all(held.values()))
+    for name, task in measured.items():
+        quality[f"{part}_{name}_hit_rate"] = task.hit_rate
+        quality[f"{part}_{name}_worst_case_loss"] = task.worst_case_loss
+    held = {name: measured[name].worst_case_loss <= limit for name, limit in limits.items()}
+    quality[f"{part}_constraint_holds"] = float(all(held.values()))
     if len(limits) > 1:
-        quality |= {f"test_{name}_holds": float(holds) for name, holds in held.items()}
+        quality |= {f"{part}_{name}_holds": float(holds) for name, holds in held.items()}
     return quality
 
 
-def _column(data: MultiTaskData, train: dict[str, TaskQuality], test: dict[str, TaskQuality]) -> dict[str, str]:
+def _column(
+    data: MultiTaskData, train: dict[str, TaskQuality], test: dict[str, TaskQuality], *, has_test_part: bool
+) -> dict[str, str]:
     column = {f"{task.name} task: worst-case loss": f"{train[task.name].worst_case_loss:.4f}" for task in data.tasks}
-    for task in data.limited:
-        column[f"{task.name} task: worst-case loss, test"] = f"{test[task.name].worst_case_loss:.4f}"
+    where = ", test" if has_test_part else ""
+    if has_test_part:
+        for task in data.limited:
+            column[f"{task.name} task: worst-case loss, test"] = f"{test[task.name].worst_case_loss:.4f}"
     for task in data.tasks:
-        column[f"{task.name} task: hit rate, test"] = f"{test[task.name].hit_rate:.1%}"
+        column[f"{task.name} task: hit rate{where}"] = f"{test[task.name].hit_rate:.1%}"
     return column

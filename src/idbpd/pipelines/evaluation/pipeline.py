@@ -34,6 +34,7 @@ def create_pipeline() -> Pipeline:
                     "certificate": "certificate",
                     "model": "params:model",
                     "problem": "params:problem",
+                    "split": "params:split",
                 },
                 outputs=["quality", "summary"],
                 name="compare",
