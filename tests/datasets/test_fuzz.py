@@ -198,7 +198,7 @@ def _labelled(columns: pa.Table, origin: Origin) -> MultiLabelTable:
 @given(damaged(CSV))
 def test_csv(content: bytes) -> None:
     table = _outcome(lambda: _labelled(*read_csv(content, "file")))
-    if isinstance(table, str) or not len(table):
+    if isinstance(table, str):
         return
     _require_sense(table, content.count(b"\n") + content.count(b"\r") + 1)
     if table.origin.lines is not None:

@@ -122,6 +122,11 @@ def test_a_frame_with_a_column_twice_is_refused() -> None:
         frame_to_table(frame, Origin())
 
 
+def test_a_frame_without_rows_is_refused() -> None:
+    with pytest.raises(DataError, match="the table has columns but no rows"):
+        frame_to_table(pd.DataFrame({"x": [], "label:p": [], "label:q": []}), Origin())
+
+
 def test_anything_else_is_refused() -> None:
     with pytest.raises(DataError, match="must load a MultiLabelTable or a pandas DataFrame, not list"):
         TableValidator().validate([1, 2])  # type: ignore[arg-type]

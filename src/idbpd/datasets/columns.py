@@ -47,6 +47,8 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLa
     """Turn columns into numbers; an error names the place of the first value that is none."""
     names = columns.column_names
     require_names(names, origin)
+    if columns.num_rows == 0:
+        raise DataError(f"{origin.name}: the table has columns but no rows")
     special = [*roles.labels, *roles.ignore, *([roles.group] if roles.group is not None else [])]
     for name in [*special, *roles.categorical]:
         if name not in names:

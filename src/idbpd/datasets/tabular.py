@@ -81,8 +81,6 @@ class TabularDataset(FileDataset[MultiLabelTable]):
             columns, origin = read_csv(content, name, delimiter=self._delimiter, encoding=self._encoding)
         else:
             columns, origin = read_parquet(content, name), Origin(name)
-        if columns.num_rows == 0:
-            raise DataError(f"{name}: the table has columns but no rows")
         labels = self._labels
         if labels is None:
             labels = [column for column in columns.column_names if column.startswith(LABEL_PREFIX)]
