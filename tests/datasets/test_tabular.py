@@ -72,6 +72,13 @@ def test_labels_without_tasks_and_columns_that_say_so_themselves(tmp_path: Path)
     assert (table.feature_names, table.label_names) == ((), ("b",))
 
 
+def test_names_that_yaml_reads_as_numbers_and_labels_with_their_prefix(tmp_path: Path) -> None:
+    text = "2024,2025,2026,label:a\n1,0,1,1\n2,1,0,0\n"
+    table = _load(tmp_path, text, tasks={"x": [2025, 2026], "y": ["label:a"]})
+    assert (table.feature_names, table.label_names) == (("2024",), ("2025", "2026", "a"))
+    assert table.tasks == {"x": ("2025", "2026"), "y": ("a",)}
+
+
 def test_another_encoding_can_be_named(tmp_path: Path) -> None:
     text = "größe,label:a,label:b\n1,0,1\n"
     assert _load(tmp_path, text.encode("latin-1"), encoding="latin-1").feature_names == ("größe",)

@@ -65,16 +65,16 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLa
             features.append(_numbers(columns[name], name, origin))
             feature_names.append(name)
     labels = [_label(columns[name], name, origin) for name in roles.labels]
-    label_names = [name.removeprefix(LABEL_PREFIX) for name in roles.labels]
+    label_names = _shown(roles.labels)
     require_names([*feature_names, *label_names], origin)  # a column x and a column label:x, say
     tasks = roles.tasks
     return MultiLabelTable(
         features=_stacked(features, columns.num_rows, np.float32),
         feature_names=tuple(feature_names),
         labels=_stacked(labels, columns.num_rows, np.int8),
-        label_names=tuple(label_names),
+        label_names=label_names,
         groups=None if roles.group is None else _groups(columns[roles.group], roles.group, origin),
-        tasks=None if tasks is None else {task: tuple(members) for task, members in tasks.items()},
+        tasks=None if tasks is None else {task: _shown(members) for task, members in tasks.items()},
         origin=origin,
     )
 
@@ -90,6 +90,10 @@ def require_names(names: Sequence[str], origin: Origin) -> None:
         if name in first:
             raise DataError(f"{origin.name}: columns {first[name]} and {at} are both named {name!r}")
         first[name] = at
+
+
+def _shown(labels: Sequence[str]) -> tuple[str, ...]:
+    return tuple(label.removeprefix(LABEL_PREFIX) for label in labels)
 
 
 def _numbers(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.float32]:

@@ -61,7 +61,7 @@ def compose_pairs(
         label_names=_class_names(values, class_names),
         groups=np.repeat(np.arange(groups, dtype=np.int64), shares),
         positions={position: shown[:, at].astype(np.int64) for at, position in enumerate(POSITIONS)},
-        origin=Origin(f"the {pairs} composed images"),
+        origin=Origin("the table of composed images"),
     )
 
 

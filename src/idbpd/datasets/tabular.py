@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, NoReturn
@@ -66,11 +66,14 @@ class TabularDataset(FileDataset[MultiLabelTable]):
         super().__init__(
             filepath=filepath, version=version, credentials=credentials, fs_args=fs_args, metadata=metadata
         )
-        self._labels = labels if tasks is None else _task_labels(tasks, filepath)
-        self._tasks = tasks
-        self._group = group
-        self._categorical = categorical or []
-        self._ignore = ignore or []
+        # YAML reads a column named 2026 as a number.
+        self._tasks = None if tasks is None else {str(task): _texts(members) for task, members in tasks.items()}
+        self._labels = None if labels is None else _texts(labels)
+        if self._tasks is not None:
+            self._labels = _task_labels(self._tasks, filepath)
+        self._group = None if group is None else str(group)
+        self._categorical = _texts(categorical or [])
+        self._ignore = _texts(ignore or [])
         self._delimiter = delimiter
         self._encoding = encoding
 
@@ -185,6 +188,10 @@ def _task_labels(tasks: Mapping[str, list[str]], filepath: str) -> list[str]:
         if label in labels[:at]:
             raise ConfigurationError(f"{filepath}: label {label!r} stands in 'tasks' twice")
     return labels
+
+
+def _texts(names: Iterable[Any]) -> list[str]:
+    return [str(name) for name in names]
 
 
 def _first_line(error: Exception) -> str:

@@ -48,9 +48,10 @@ class ArffDataset(FileDataset[MultiLabelTable]):
         super().__init__(
             filepath=filepath, version=version, credentials=credentials, fs_args=fs_args, metadata=metadata
         )
-        self._labels = labels
+        # YAML reads an attribute named 2026 as a number.
+        self._labels = None if labels is None else [str(label) for label in labels]
         self._labels_file = labels_file
-        self._ignore = ignore or []
+        self._ignore = [str(name) for name in ignore or []]
         self._encoding = encoding
 
     def _parse(self, content: bytes, name: str) -> MultiLabelTable:
