@@ -37,7 +37,6 @@ test: .venv/ready
 		{ echo "idbpd needs Python 3.11, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1); try: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
 	@echo "Making the environment .venv (once; a few minutes, mostly downloads)"
 	@[ -e $@ ] || $(PYTHON) -m venv --clear .venv
-	@rm -f $@
 	@$(BIN)/python -m pip install -qq --editable ".[dev]"
 	@touch $@
 

@@ -13,7 +13,8 @@ README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
 
 def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    return [body for name, body in fences if name == language]
 
 
 def test_the_python_example_runs_and_converges(capsys: pytest.CaptureFixture[str]) -> None:

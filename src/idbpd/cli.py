@@ -13,20 +13,20 @@ from kedro.config import MissingConfigException
 from kedro.framework.cli.project import run as kedro_run
 from kedro.framework.project import LOGGING, pipelines
 from kedro.framework.startup import ProjectMetadata
+from kedro.io import DatasetError
 
 import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin looks
 from idbpd.errors import ConfigurationError, InputError
 
-
-@click.group(name="idbpd")
-def cli() -> None:
-    """Commands of this project."""
+# Errors of others that are about what was given as well: a file that is not there, or that cannot be parsed.
+FAULTS_OF_THE_INPUT = (InputError, MissingConfigException, yaml.YAMLError, DatasetError)
 
 
 def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(callback)
-    def run(**options: Any) -> Any:
-        _configure_logging(click.get_current_context().obj)
+    def run_or_explain(**options: Any) -> Any:
+        metadata: ProjectMetadata | None = click.get_current_context().obj
+        _configure_logging(metadata, options["conf_source"])
         if options["pipeline"] and not options["pipelines"]:
             # Both spellings are ours to document; Kedro warns about the shorter one at every run.
             options["pipelines"], options["pipeline"] = [options["pipeline"]], None
@@ -34,17 +34,24 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
             _require_pipelines(options["pipelines"])
             return callback(**options)
         except Exception as error:
-            for cause in _chain(error):
-                if isinstance(cause, InputError | MissingConfigException):
-                    logging.getLogger("kedro").debug("full error", exc_info=error)
-                    raise click.ClickException(str(cause)) from error
-            raise
+            line = _explanation(error)
+            if line is None:
+                raise
+            logging.getLogger("kedro").debug("full error", exc_info=error)
+            raise click.ClickException(line) from error
 
-    return run
+    return run_or_explain
+
+
+def _explanation(error: BaseException) -> str | None:
+    """The error of the input that ``error`` came from, in one line; None where it is not the input's fault."""
+    faults = [cause for cause in _chain(error) if isinstance(cause, FAULTS_OF_THE_INPUT)]
+    # Kedro wraps what a node or a dataset raises; what we said ourselves says it best.
+    best = next((fault for fault in faults if isinstance(fault, InputError)), faults[0] if faults else None)
+    return None if best is None else " ".join(str(best).split())
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what it came from: Kedro wraps what a node or a dataset raises."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -57,14 +64,14 @@ def _require_pipelines(names: Iterable[str]) -> None:
             raise ConfigurationError(f"unknown pipeline {name!r}; known pipelines are {known}")
 
 
-def _configure_logging(metadata: ProjectMetadata | None) -> None:
+def _configure_logging(metadata: ProjectMetadata | None, conf_source: str | None) -> None:
     """Use the project's logging file from any of its folders; Kedro looks for it in the working directory only."""
-    path = (metadata.project_path if metadata else Path()) / "conf" / "logging.yml"
+    folder = Path(conf_source) if conf_source else (metadata.project_path if metadata else Path()) / "conf"
+    path = folder / "logging.yml"
     if "KEDRO_LOGGING_CONFIG" not in os.environ and path.is_file():
         LOGGING.configure(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
 assert kedro_run.callback is not None  # it is a command made from a function
-cli.add_command(
-    click.Command("run", params=kedro_run.params, callback=_one_line_errors(kedro_run.callback), help=kedro_run.help)
-)
+run = click.Command("run", params=kedro_run.params, callback=_one_line_errors(kedro_run.callback), help=kedro_run.help)
+cli = click.Group("idbpd", commands=[run], help="Commands of this project.")

@@ -7,6 +7,7 @@ from click.testing import CliRunner, Result
 from kedro.framework.startup import bootstrap_project
 
 from idbpd.cli import cli
+from idbpd.folders import FolderLock
 
 
 @pytest.fixture
@@ -43,6 +44,7 @@ class Run:
         ("--params training.max_setps=5", "unknown parameter 'training.max_setps'; did you mean 'training.max_steps'?"),
         ("--pipeline trian", "unknown pipeline 'trian'; known pipelines are __default__, "),
         ("--env nowhere", "conf/nowhere"),
+        ("--pipeline training", "'calibrated_weights' of an earlier stage is not there; begin with kedro run"),
     ],
 )
 def test_it_is_named_in_one_line(run: Run, arguments: str, message: str) -> None:
@@ -65,7 +67,44 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(run: Run) ->
     assert [path.name for path in (run.project / "data").iterdir()] == ["06_models"]
 
 
-def test_a_misspelt_key_in_a_file_is_found_too(run: Run) -> None:
-    (run.project / "conf" / "local" / "parameters.yml").write_text("modle:\n  hidden: 3\n")
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("parameters.yml", "modle: {hidden: 3}", "unknown parameter 'modle'; did you mean 'model'?"),
+        (
+            "parameters.yml",
+            "seed: 7",
+            "'seed' is 7 in a parameters.yml, but 0 everywhere else; set it in conf/local/g",
+        ),
+        ("parameters.yml", "training: null", "parameter 'training' = None is not valid"),
+        ("parameters.yml", "training: {max_steps: [", "conf/local/parameters.yml"),
+        ("mlflow.yml", "enabeld: false", "unknown parameter 'mlflow.enabeld'; did you mean 'mlflow.enabled'?"),
+        ("mlflow.yml", "tracking_uri: 'http://127.0.0.1:9'", "'http://127.0.0.1:9': no server answers there"),
+        ("mlflow.yml", "tracking_uri: 'nowhere://x'", "cannot track runs in 'nowhere://x'"),
+        ("sources.yml", "multi_digits: {type: pandas.CsvDataset, filepath: a.csv}", "the data set 'multi_digits':"),
+    ],
+)
+def test_a_mistake_in_a_file_is_found_too(run: Run, file: str, text: str, message: str) -> None:
+    (run.project / "conf" / "local" / file).write_text(text)
     result = run()
-    assert "Error: unknown parameter 'modle'; did you mean 'model'?" in result.output
+    assert result.exit_code != 0
+    errors = [line for line in result.output.splitlines() if line.startswith("Error: ")]
+    assert len(errors) == 1
+    assert message in errors[0]
+
+
+def test_a_missing_block_is_named(run: Run) -> None:
+    parameters = run.project / "conf" / "base" / "parameters.yml"
+    parameters.write_text(parameters.read_text().partition("\ncompute:")[0])
+    assert "Error: parameter 'compute' is missing; conf/base/parameters.yml should have it" in run().output
+
+
+def test_two_runs_on_one_data_set_do_not_mix(run: Run) -> None:
+    lock = FolderLock(run.project / "data" / ".multi_digits.lock", "the other run")
+    lock.acquire()
+    result = run()
+    assert result.exit_code != 0
+    assert "Error: another run on the data set 'multi_digits' is going on here" in result.output
+    lock.release()
+    lock.acquire()  # the run that was refused has not kept it
+    lock.release()

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from idbpd.errors import ConfigurationError
 from idbpd.mtl import MultiTaskData, Task, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.calibration.nodes import calibrate
@@ -46,11 +47,11 @@ def _data(tasks: int) -> MultiTaskData:
 
 
 def _run(data: MultiTaskData) -> tuple[dict[str, Any], dict[str, Any], pd.DataFrame, dict[str, float], pd.DataFrame]:
-    threshold, start = calibrate(data, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     shared = (TRAINING, MODEL, PROBLEM, COMPUTE, 0)
     weights, history, outcome = train_constrained(data, threshold, FINGERPRINT, start, *shared)
     unconstrained = train_unconstrained(data, start, *shared)
-    certificate = certify(data, weights, outcome, threshold, MODEL, PROBLEM, COMPUTE)
+    certificate = certify(data, weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, 0)
     quality, summary = compare(data, data, weights, unconstrained, certificate, MODEL, PROBLEM, SPLIT)
     assert {name: outcome[name] for name in FINGERPRINT} == FINGERPRINT
     return threshold, certificate, history, quality, summary
@@ -69,7 +70,7 @@ def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
         assert history[f"constraint_{name}"].iloc[-1] == pytest.approx(held["constraint"], abs=1e-2)
         assert quality[f"final_constraint_{name}"] == held["constraint"]
         assert quality[f"final_multiplier_{name}"] == held["multiplier"]
-        assert f"<= {record['threshold']:.4f}" in set(summary["limit"])
+        assert f"{record['threshold']:.4f} kept" in set(summary["limit"])
     assert certificate["constraint"] == max(record["constraint"] for record in certificate["tasks"].values())
     for column in ("constraint", "multiplier"):
         largest = history[[f"{column}_second", f"{column}_third"]].max(axis=1)
@@ -80,7 +81,7 @@ def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
 
 def test_thresholds_are_what_each_task_reaches_alone() -> None:
     data = _data(3)
-    threshold, _ = calibrate(data, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    threshold, _ = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     alone = build_problem(data, "third", {}, MODEL, PROBLEM, COMPUTE, 0)
     solution = solve(alone.oracle, alone.initial_weights, IDBPD(), max_steps=40, tolerance=1e-4)
     alone.network.load_state_dict(weights_of(solution))
@@ -91,7 +92,7 @@ def test_thresholds_are_what_each_task_reaches_alone() -> None:
 
 def test_the_start_keeps_the_limits_of_all_tasks_but_the_last() -> None:
     data = _data(3)
-    threshold, start = calibrate(data, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     built = build_problem(data, "first", {}, MODEL, PROBLEM, COMPUTE, 0)
     built.network.load_state_dict(start)
     quality = measure_quality(built.network, built.data, PROBLEM.regularisation)
@@ -121,3 +122,16 @@ def test_the_exported_model_takes_raw_features() -> None:
     torch.testing.assert_close(example, data.features[:2] * 5 + center)
     expected = torch.cat([logits.softmax(dim=-1) for logits in network(data.features[:2])], dim=-1)
     torch.testing.assert_close(model(example), expected)
+
+
+def test_a_stored_result_of_another_problem_is_refused() -> None:
+    data = _data(2)
+    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    shared = (start, TRAINING, MODEL)
+    other = PROBLEM.model_copy(update={"regularisation": 0.7})
+    with pytest.raises(ConfigurationError, match=r"threshold was made with problem.lambda = .*, this run has 0.7"):
+        train_constrained(data, threshold, FINGERPRINT, *shared, other, COMPUTE, 0)
+    with pytest.raises(ConfigurationError, match=r"made with seed = 0, this run has 1; .* --from-nodes calibrate"):
+        train_constrained(data, threshold, FINGERPRINT, *shared, PROBLEM, COMPUTE, 1)
+    with pytest.raises(ConfigurationError, match=r"made with data and split \(SHA-256\) = 's', this run has 't'"):
+        train_constrained(data, threshold, {**FINGERPRINT, "split_sha256": "t"}, *shared, PROBLEM, COMPUTE, 0)

@@ -1,6 +1,5 @@
 """Everything that can be wrong before a run, found before the run."""
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,13 @@ from kedro.io import DataCatalog, DatasetError
 from kedro.pipeline import Pipeline
 
 from idbpd.errors import ConfigurationError, InputError
-from idbpd.hooks.parameter_check import check_parameters, parameter_types
+from idbpd.folders import FolderLock, require_writable
+from idbpd.hooks.parameter_check import PREFIX, check_parameters, parameter_types
 
-DATASET_PARAMETER = "dataset"
 SOURCE = "source"
 VALIDATOR = "validator"
+# The catalog needs these two for paths and tags, and cannot see parameters; they are set where both can see them.
+SET_GLOBALLY = {"dataset": str, "seed": int}
 
 
 class ConfigurationHook:
@@ -24,20 +25,36 @@ class ConfigurationHook:
     The data sets that can be chosen stand in ``sources.yml``, one block each, in the form of a catalog entry.
     """
 
+    def __init__(self) -> None:
+        """Nothing is locked yet."""
+        self._lock: FolderLock | None = None
+
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
         """Check the parameters and the name of the data set."""
-        parameters: dict[str, Any] = context.config_loader["parameters"]
-        check_parameters(parameters, {DATASET_PARAMETER: str, **parameter_types(pipelines.values())})
-        sources: dict[str, Any] = context.config_loader["sources"]
-        name = self._dataset = parameters[DATASET_PARAMETER]
-        if name not in sources:
-            raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
-        if not isinstance(sources[name], dict) or "type" not in sources[name]:
-            raise ConfigurationError(f"the data set {name!r} needs a block with a 'type', it has: {sources[name]!r}")
-        source = {VALIDATOR: _default_validator(name, sources[name]), **sources[name]}
+        self._release()  # of a run that ended before it began, in the same process
+        loader = context.config_loader
+        parameters: dict[str, Any] = loader["parameters"]
+        check_parameters(parameters, {**SET_GLOBALLY, **parameter_types(pipelines.values())})
+        for name in SET_GLOBALLY:
+            expected = (loader.runtime_params or {}).get(name, loader["globals"][name])
+            if parameters[name] != expected:
+                raise ConfigurationError(
+                    f"{name!r} is {parameters[name]!r} in a parameters.yml, but {expected!r} everywhere else; "
+                    f"set it in conf/local/globals.yml or with --params {name}={parameters[name]}"
+                )
+        sources: dict[str, Any] = loader["sources"]
+        dataset = self._dataset = parameters["dataset"]
+        if dataset not in sources:
+            raise ConfigurationError(f"unknown data set {dataset!r}; known data sets are {', '.join(sorted(sources))}")
+        if not isinstance(sources[dataset], dict) or "type" not in sources[dataset]:
+            raise ConfigurationError(
+                f"the data set {dataset!r} needs a block with a 'type', it has: {sources[dataset]!r}"
+            )
+        source = {VALIDATOR: _default_validator(dataset, sources[dataset]), **sources[dataset]}
         # Set before the catalog is made: so it is an entry like any other, with validator, version and credentials.
-        context.config_loader["catalog"] = {**context.config_loader["catalog"], SOURCE: source}
+        loader["catalog"] = {**loader["catalog"], SOURCE: source}
+        self._lock = FolderLock(context.project_path / "data" / f".{dataset}.lock", f"the data set {dataset!r}")
 
     @hook_impl
     def after_catalog_created(self, catalog: DataCatalog) -> None:
@@ -51,9 +68,31 @@ class ConfigurationHook:
 
     @hook_impl
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Make sure that every result can be written: minutes of training are not lost to a read-only folder."""
+        """Make sure that what is read is there, that every result can be written, and that nobody else writes it.
+
+        Minutes of training are not lost to a read-only folder, and two runs do not mix their results.
+        """
+        for name in sorted(pipeline.inputs()):
+            if not name.startswith(PREFIX) and name != SOURCE and not catalog.exists(name):
+                raise ConfigurationError(f"{name!r} of an earlier stage is not there; begin with kedro run")
         for folder in sorted({path.parent for path in _files(pipeline.all_outputs(), catalog)}):
-            _require_writable(folder)
+            require_writable(folder)
+        assert self._lock is not None  # there is a context before there is a run
+        self._lock.acquire()
+
+    @hook_impl
+    def after_pipeline_run(self) -> None:
+        """Let others write."""
+        self._release()
+
+    @hook_impl
+    def on_pipeline_error(self) -> None:
+        """Let others write."""
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
 
 
 def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
@@ -65,12 +104,3 @@ def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
 def _files(names: set[str], catalog: DataCatalog) -> list[Path]:
     paths = (getattr(catalog[name], "path", None) for name in names)
     return [path for path in paths if isinstance(path, Path)]
-
-
-def _require_writable(folder: Path) -> None:
-    existing = next(ancestor for ancestor in (folder, *folder.parents) if ancestor.exists())
-    try:
-        with tempfile.TemporaryFile(dir=existing):
-            pass
-    except OSError as error:
-        raise ConfigurationError(f"cannot write results to {folder}: {existing}: {error.strerror}") from error

@@ -30,7 +30,7 @@ class SummaryHook:
         for name in outputs:
             description, path = _metadata(catalog, name).get(LOOK), getattr(catalog[name], "path", None)
             if description and path:
-                console.print(f"{description}: {_shown(path)}", soft_wrap=True, highlight=False)
+                console.print(f"{description}: {_shown(path)}", soft_wrap=True, highlight=False, markup=False)
 
 
 def _shown(path: Path) -> Path:

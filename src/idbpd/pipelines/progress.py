@@ -1,6 +1,7 @@
 """What a person sees while a solver works."""
 
 import sys
+import time
 from types import TracebackType
 from typing import Self
 
@@ -11,7 +12,7 @@ from rich.progress import Progress as RichProgress
 from idbpd.optim import Record
 
 # Reading a value off an accelerator waits for it, and an eye does not follow more than a few updates a second.
-STEPS_BETWEEN_UPDATES = 10
+SECONDS_BETWEEN_UPDATES = 0.2
 
 
 class Progress:
@@ -29,6 +30,7 @@ class Progress:
             disable=not sys.stderr.isatty(),
             transient=True,
         )
+        self._next_update = 0.0
         self._task = self._bar.add_task(title, total=steps, state="")
 
     def __enter__(self) -> Self:
@@ -44,8 +46,9 @@ class Progress:
 
     def __call__(self, record: Record) -> None:
         """Show one step."""
-        if self._bar.disable or record.step % STEPS_BETWEEN_UPDATES:
+        if self._bar.disable or time.monotonic() < self._next_update:
             return
+        self._next_update = time.monotonic() + SECONDS_BETWEEN_UPDATES
         violation = f"  g {float(record.g.max()):+.3f}" if len(record.g) else ""
         state = f"f {float(record.f):.3f}{violation}  kkt {float(record.kkt.worst):.1e}"
         self._bar.update(self._task, completed=record.step, state=state)

@@ -19,10 +19,11 @@ from mlflow import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_RUN_NAME
 from rich.console import Console
 
-from idbpd.errors import ConfigurationError
 from idbpd.tracking.logging import log_parameters
 from idbpd.tracking.runs import PARENT_RUN_VARIABLE, end_runs
+from idbpd.tracking.settings import TrackingSettings
 from idbpd.tracking.store import open_store
+from idbpd.validation import validated
 
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 
@@ -38,31 +39,28 @@ class TrackingHook:
         """Nothing is open yet."""
         self._run: str | None = None
         self._uri = ""
-        self._environment: dict[str, str] = {}
+        self._environment: dict[str, str | None] = {}
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
         """Take what the run will need to know."""
-        self._config: dict[str, Any] = context.config_loader["mlflow"]
+        self._config = validated("mlflow", TrackingSettings, context.config_loader["mlflow"])
         self._parameters: dict[str, Any] = context.config_loader["parameters"]
         self._project_path = context.project_path
 
     @hook_impl
     def before_pipeline_run(self, run_params: dict[str, Any]) -> None:
         """Open the run, tagged with the code it ran on and the command that started it."""
-        if not self._config["enabled"]:
+        if not self._config.enabled:
             return
-        uri = os.environ.get(URI_VARIABLE) or self._config["tracking_uri"]
-        folder = self._project_path / self._config["folder"]
-        try:
-            self._uri, experiment = open_store(uri, folder, self._config["experiment"])
-        except OSError as error:
-            raise ConfigurationError(f"cannot track runs in {folder}: {error.strerror}") from error
+        uri = os.environ.get(URI_VARIABLE) or self._config.tracking_uri
+        folder = self._project_path / self._config.folder
+        self._uri, experiment = open_store(uri, folder, self._config.experiment)
         pipeline = ", ".join(run_params["pipeline_names"] or ["__default__"])
         tags = {
             MLFLOW_RUN_NAME: f"{pipeline} {self._parameters['dataset']}",
             "pipeline": pipeline,
-            "command": shlex.join(["kedro", *sys.argv[1:]]),
+            "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
             **_git_tags(self._project_path),
         }
         self._run = str(MlflowClient().create_run(experiment, tags=tags).info.run_id)
@@ -78,11 +76,13 @@ class TrackingHook:
         """Close the run and say how to look at it."""
         if self._run is not None:
             self._end("FINISHED")
-            beside_python = os.path.relpath(Path(sys.executable).with_name("mlflow"))
-            command = "mlflow" if shutil.which("mlflow") else beside_python
-            Console().print(
-                f"all runs: {command} ui --backend-store-uri {shlex.quote(self._uri)}", soft_wrap=True, highlight=False
-            )
+            command = shutil.which("mlflow", path=str(Path(sys.executable).parent)) or "mlflow"
+            if shutil.which("mlflow") == command:
+                command = "mlflow"  # the environment is activated: its name will do
+            elif Path(command).is_relative_to(Path.cwd()):
+                command = str(Path(command).relative_to(Path.cwd()))
+            line = f"all runs: {command} ui --backend-store-uri {shlex.quote(self._uri)}"
+            Console().print(line, soft_wrap=True, highlight=False, markup=False)
 
     @hook_impl
     def on_pipeline_error(self) -> None:
@@ -95,13 +95,16 @@ class TrackingHook:
         run, self._run = self._run, None
         end_runs(run, status)
         atexit.unregister(self._end)
-        for name in self._environment:
-            del os.environ[name]
+        for name, value in self._environment.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
     def _set_environment(self, variables: dict[str, str]) -> None:
-        """Tell the processes of this execution where to log, and remember what to take back."""
-        self._environment = {name: value for name, value in variables.items() if name not in os.environ}
-        os.environ.update(self._environment)
+        """Tell the processes of this execution where to log, and remember what to put back."""
+        self._environment = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001

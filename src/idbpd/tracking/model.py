@@ -33,7 +33,7 @@ class TrackedModelDataset(AbstractDataset[tuple[nn.Module, Tensor], Any]):
                 name="model",
                 input_example=example.numpy(),
                 # Named here because finding them out would take ten seconds.
-                pip_requirements=[f"{package}=={version(package)}" for package in ("torch", "numpy", "mlflow")],
+                pip_requirements=[_requirement(package) for package in ("torch", "numpy", "mlflow")],
             )
 
     def load(self) -> NoReturn:
@@ -42,3 +42,8 @@ class TrackedModelDataset(AbstractDataset[tuple[nn.Module, Tensor], Any]):
 
     def _describe(self) -> dict[str, Any]:
         return dict(self._run)
+
+
+def _requirement(package: str) -> str:
+    """The installed version, without the local part that tells a CPU build from others."""
+    return f"{package}=={version(package).partition('+')[0]}"

@@ -37,11 +37,11 @@ def child_run(identity: Mapping[str, Any]) -> str | None:
 
 
 def end_runs(parent: str, status: str) -> None:
-    """Close the parent and all its open children with a status: FINISHED, FAILED or KILLED."""
+    """Close the parent and all its children with a status: FINISHED, FAILED or KILLED."""
     client = MlflowClient()
     experiment = client.get_run(parent).info.experiment_id
     children = client.search_runs([experiment], filter_string=f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent}'")
     for run in children:
-        if run.info.status == "RUNNING":
-            client.set_terminated(run.info.run_id, status)
+        # Whatever its status: logging a model closes its run as finished, also when a later node fails.
+        client.set_terminated(run.info.run_id, status)
     client.set_terminated(parent, status)

@@ -5,8 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
+from idbpd.errors import DataError
 from idbpd.mtl import MultiTaskData, measure_quality
-from idbpd.optim import IDBPD, Solution, solve
+from idbpd.optim import IDBPD, Solution, Status, solve
 from idbpd.pipelines.parameters import (
     CalibrationParameters,
     ComputeParameters,
@@ -15,6 +16,7 @@ from idbpd.pipelines.parameters import (
     Seed,
 )
 from idbpd.pipelines.progress import Progress
+from idbpd.pipelines.provenance import settings
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_of
 
 logger = logging.getLogger(__name__)
@@ -22,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 def calibrate(
     train: MultiTaskData,
+    fingerprint: dict[str, str],
     calibration: CalibrationParameters,
     model: ModelParameters,
     problem: ProblemParameters,
@@ -56,15 +59,15 @@ def calibrate(
         # One number where there is one, as the tracked parameter is read.
         "threshold": thresholds[0] if len(thresholds) == 1 else thresholds,
         "slack": calibration.slack,
-        "seed": seed,
         "tasks": found,
+        "made_with": settings(model, problem, seed, fingerprint),
     }
     return record, weights
 
 
 def _solve(title: str, built: BuiltProblem, start: dict[str, Tensor], calibration: CalibrationParameters) -> Solution:
     with Progress(title, calibration.max_steps) as progress:
-        return solve(
+        solution = solve(
             built.oracle,
             start,
             IDBPD(),
@@ -72,6 +75,9 @@ def _solve(title: str, built: BuiltProblem, start: dict[str, Tensor], calibratio
             tolerance=calibration.tolerance,
             callback=progress,
         )
+    if solution.status is Status.DIVERGED:
+        raise DataError(f"{title}: {solution.reason}; are the features of very different sizes? see features.scaling")
+    return solution
 
 
 def _record(task: str, value: float, solution: Solution, calibration: CalibrationParameters) -> dict[str, Any]:

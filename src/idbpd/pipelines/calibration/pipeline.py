@@ -13,6 +13,7 @@ def create_pipeline() -> Pipeline:
                 calibrate,
                 inputs={
                     "train": "train",
+                    "fingerprint": "fingerprint",
                     "calibration": "params:calibration",
                     "model": "params:model",
                     "problem": "params:problem",

@@ -1,4 +1,4 @@
-"""Recompute what was reached, from the saved weights alone and in float64."""
+"""Recompute what was reached from the saved weights: the certificate in float64, the quality as the model is used."""
 
 from typing import Any
 
@@ -15,7 +15,8 @@ from idbpd.mtl import (
     measure_quality,
 )
 from idbpd.optim.kkt import residuals
-from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, SplitParameters
+from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, SplitParameters
+from idbpd.pipelines.provenance import require_same, settings
 from idbpd.pipelines.robust_problem import build_problem, thresholds_of
 
 
@@ -24,17 +25,20 @@ def certify(
     weights: dict[str, Tensor],
     outcome: dict[str, Any],
     threshold: dict[str, Any],
+    fingerprint: dict[str, str],
     model: ModelParameters,
     problem: ProblemParameters,
     compute: ComputeParameters,
+    seed: Seed,
 ) -> dict[str, Any]:
     """The three KKT residuals at the saved weights, with f, g and the multiplier they belong to.
 
     ``constraint`` and ``multiplier`` are the largest of all constraint tasks; ``tasks`` has them one by one.
     """
+    require_same(outcome["made_with"], settings(model, problem, seed, fingerprint), "model", "train_constrained")
     exact = compute.model_copy(update={"dtype": "float64"})
     thresholds = thresholds_of(threshold)
-    built = build_problem(train, train.priority.name, thresholds, model, problem, exact, seed=0)
+    built = build_problem(train, train.priority.name, thresholds, model, problem, exact, seed)
     x = torch.cat([weights[name].to(initial).flatten() for name, initial in built.initial_weights.items()])
     evaluation = built.oracle.evaluate(x, built.oracle.start(x))
     multipliers = torch.tensor(outcome["multipliers"], dtype=torch.float64, device=x.device)
@@ -82,10 +86,12 @@ def compare(
     )
     summary.insert(1, "limit", "")
     for task, limit in limits.items():
-        rows = (f"{task} task: worst-case loss", f"{task} task: worst-case loss, test")
-        summary.loc[summary.index.isin(rows), "limit"] = f"<= {limit:.4f}"
+        for part, row in zip(columns["constrained"], (f"{task}: worst-case loss", _on_test(task)), strict=True):
+            if row in summary.index:
+                summary.loc[row, "limit"] = _verdict(part[task].worst_case_loss, limit)
     for residual in ("stationarity", "infeasibility", "slackness"):
         summary.loc[residual] = [f"{certificate[residual]:.1e}", "", ""]
+    summary.loc["solver"] = [certificate["status"], "", ""]
     quality = _quality("test" if has_test_part else "train", columns["constrained"][1], limits)
     if len(limits) > 1:
         quality |= {
@@ -93,7 +99,7 @@ def compare(
             for task, record in certificate["tasks"].items()
             for metric in ("constraint", "multiplier")
         }
-    return quality, summary.rename_axis("on the training data unless said otherwise").reset_index()
+    return quality, summary.rename_axis("task: what").reset_index()
 
 
 def export(
@@ -127,11 +133,19 @@ def _quality(part: str, measured: dict[str, TaskQuality], limits: dict[str, floa
 def _column(
     data: MultiTaskData, train: dict[str, TaskQuality], test: dict[str, TaskQuality], *, has_test_part: bool
 ) -> dict[str, str]:
-    column = {f"{task.name} task: worst-case loss": f"{train[task.name].worst_case_loss:.4f}" for task in data.tasks}
-    where = ", test" if has_test_part else ""
+    column = {f"{task.name}: worst-case loss": f"{train[task.name].worst_case_loss:.4f}" for task in data.tasks}
     if has_test_part:
         for task in data.limited:
-            column[f"{task.name} task: worst-case loss, test"] = f"{test[task.name].worst_case_loss:.4f}"
+            column[_on_test(task.name)] = f"{test[task.name].worst_case_loss:.4f}"
     for task in data.tasks:
-        column[f"{task.name} task: hit rate{where}"] = f"{test[task.name].hit_rate:.1%}"
+        column[f"{task.name}: hit rate{', test' if has_test_part else ''}"] = f"{test[task.name].hit_rate:.1%}"
     return column
+
+
+def _on_test(task: str) -> str:
+    return f"{task}: the same, test"
+
+
+def _verdict(loss: float, limit: float) -> str:
+    """The limit, and whether it is kept; what is over it by no more than the shown digits is not called broken."""
+    return f"{limit:.4f} {'kept' if loss <= limit + 5e-5 else 'BROKEN'}"

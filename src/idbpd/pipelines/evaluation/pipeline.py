@@ -17,6 +17,8 @@ def create_pipeline() -> Pipeline:
                     "weights": "weights",
                     "outcome": "outcome",
                     "threshold": "threshold",
+                    "fingerprint": "fingerprint",
+                    "seed": "params:seed",
                     "model": "params:model",
                     "problem": "params:problem",
                     "compute": "params:compute",

@@ -12,6 +12,7 @@ from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD, Solution, solve
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, TrainingParameters
 from idbpd.pipelines.progress import Progress
+from idbpd.pipelines.provenance import require_same, settings
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of, weights_of
 
 logger = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ def train_constrained(
     seed: Seed,
 ) -> tuple[dict[str, Tensor], pd.DataFrame, dict[str, Any]]:
     """The weights under the constraint, the history of the run by step, and how it ended."""
+    made_with = settings(model, problem, seed, fingerprint)
+    require_same(threshold["made_with"], made_with, "threshold", "calibrate")
     thresholds = thresholds_of(threshold)
     constrained = build_problem(train, train.priority.name, thresholds, model, problem, compute, seed)
     begin = time.perf_counter()
@@ -42,6 +45,7 @@ def train_constrained(
         "seconds": seconds,
         "multipliers": solution.multipliers.tolist(),
         "threads": torch.get_num_threads(),
+        "made_with": made_with,
         **fingerprint,  # what it was trained on, also where the data were split in another run
     }
     return weights_of(solution), _history(solution, list(thresholds)), outcome
@@ -58,8 +62,10 @@ def train_unconstrained(
 ) -> dict[str, Tensor]:
     """The weights that the priority task alone would choose: what the constraint costs, and what it prevents."""
     unconstrained = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
+    begin = time.perf_counter()
     solution = _solve("unconstrained", unconstrained, calibrated_weights, training)
-    logger.info("without the constraint: %s after %d steps", solution.status.name, solution.steps)
+    seconds = time.perf_counter() - begin
+    logger.info("without the constraint: %s after %d steps, %.1f s", solution.status.name, solution.steps, seconds)
     return weights_of(solution)
 
 
