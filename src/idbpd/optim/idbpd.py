@@ -143,15 +143,17 @@ class IDBPD:
         if now <= tolerance:
             reason = "no step reduces the merit function beyond rounding"
             return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
-        return _restore(state) if state.restoring_from is None else _displace(oracle, state)
+        return _leave(oracle, state)
 
     def _move(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
         """One search with the metric as it is; None when it finds nothing."""
         place, restoring = state.place, state.restoring_from is not None
         model = build(place.gradients, place.g, state.metric, 0.0 if restoring else 1.0, state.margin)
-        penalty, hopeless = (
-            (1.0, False) if restoring else steer(model, state.penalty, tolerance, struggling=state.t < 0.1)
-        )
+        if not bool((model.gram.diagonal() >= 0).all()):
+            return None  # rounding has cost the metric its definiteness
+        penalty, hopeless = 1.0, False
+        if not restoring:
+            penalty, hopeless = steer(model, state.penalty, tolerance, struggling=state.t < 0.1)
         if hopeless and violation(place.g) > tolerance:
             return _restore(state)
         merit = Merit(model.objective, penalty)
@@ -177,11 +179,7 @@ class IDBPD:
             verdict = _UNBOUNDED
         elif stalled >= _PATIENCE:
             if violation(there.g) > tolerance:
-                return (
-                    _restore(state._replace(stalled=0))
-                    if not restoring
-                    else _displace(oracle, state._replace(stalled=0))
-                )
+                return _leave(oracle, state._replace(stalled=0))
             verdict = Verdict(Status.MAX_STEPS.value, "rounding hides any further progress")
         return state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst), verdict=verdict)
 
@@ -206,12 +204,16 @@ def _arrive(oracle: Oracle, evaluation: Evaluation) -> Place:
     return Place(evaluation, gradients, multipliers, found, f, g, found.measured().worst)
 
 
+def _leave(oracle: Oracle, state: IDBPDState) -> IDBPDState:
+    """What to do at an infeasible point from which no search gets on."""
+    return _restore(state) if state.restoring_from is None else _displace(oracle, state)
+
+
 def _restore(state: IDBPDState) -> IDBPDState:
     """Begin to minimise the violation alone, in a metric of its own."""
-    place, now = state.place, violation(state.place.g)
-    return state._replace(
-        restoring_from=now, metric=restoration.first_metric(place.evaluation.x, place.gradients, place.g), t=1.0
-    )
+    place = state.place
+    metric = restoration.first_metric(place.evaluation.x, place.gradients, place.g)
+    return state._replace(restoring_from=violation(place.g), metric=metric, t=1.0)
 
 
 def _displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:

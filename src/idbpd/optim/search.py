@@ -21,7 +21,6 @@ class Found(NamedTuple):
 
     evaluation: Evaluation
     proposal: Proposal
-    certain: bool  # False: rounding hides whether the point is better, only its gradients can tell
 
 
 class Unbounded(NamedTuple):
@@ -59,9 +58,10 @@ def search(
             return Unbounded()
         new = _credited(merit, proposal, values, f_new, g_new)
         if start - new >= _SUFFICIENT * proposal.reduction - doubt:
-            return Found(evaluation, proposal, certain=True)
+            return Found(evaluation, proposal)
         if start - new >= -_DOUBTFUL * doubt and proposal.reduction <= _DOUBTFUL * doubt:
-            return Found(evaluation, proposal, certain=False)
+            # Rounding hides whether the point is better. Shorter steps would not show it either: trust the model.
+            return Found(evaluation, proposal)
         if (
             first
             and math.isfinite(new)
@@ -74,7 +74,7 @@ def search(
                 start - _credited(merit, proposal, values, *host_values(again))
                 >= _SUFFICIENT * proposal.reduction - doubt
             ):
-                return Found(again, corrected, certain=True)
+                return Found(again, corrected)
         t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(g)))
         first = False
     return None

@@ -239,8 +239,9 @@ def _near_uniform() -> Case:
 
     def f(x: Tensor) -> Tensor:
         values = losses(x)
-        spread = torch.linalg.vector_norm(values - values.mean())
-        return values.mean() + math.sqrt(2 * radius / n) * spread
+        spread: Tensor = torch.linalg.vector_norm(values - values.mean())
+        worst: Tensor = values.mean() + math.sqrt(2 * radius / n) * spread
+        return worst
 
     problem = Problem(
         lambda x, y: y @ losses(x),
