@@ -169,23 +169,15 @@ class IDBPD:
             if there.worst < torch.inf:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
-        margin = (there.g - place.g - found.proposal.change).clamp(min=0)
-        state = self._learn(state._replace(penalty=penalty, margin=margin), there, found)
+        state = self._learn(state._replace(penalty=penalty), there, found)
         stalled = 0 if there.worst < state.best_worst or found.proposal.reduction > doubt else state.stalled + 1
-        verdict = None
-        if there.f < state.floor:
-            if violation(there.g) > tolerance:
-                return _restore(state)
-            verdict = _UNBOUNDED
-        elif stalled >= _PATIENCE:
-            if violation(there.g) > tolerance:
-                return _leave(oracle, state._replace(stalled=0))
-            verdict = Verdict(Status.MAX_STEPS.value, "rounding hides any further progress")
-        return state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst), verdict=verdict)
+        state = state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst))
+        return _judged(oracle, state, tolerance)
 
     def _learn(self, state: IDBPDState, there: Place, found: Found) -> IDBPDState:
-        """The state after the step to ``there``."""
+        """The state after the step to ``there``: its metric, and how much too low the linearised constraints were."""
         s = there.evaluation.x - state.place.evaluation.x
+        state = state._replace(margin=(there.g - state.place.g - found.proposal.change).clamp(min=0))
         step = Step(s, found.proposal.weights, found.proposal.t, state.place.gradients, there.gradients)
         if self.metric == "identity":
             return state._replace(place=there, metric=learn_scale(state.metric, step), t=1.0)
@@ -202,6 +194,18 @@ def _arrive(oracle: Oracle, evaluation: Evaluation) -> Place:
     found = residuals(evaluation.g, gradients, multipliers)
     f, g = host_values(evaluation)
     return Place(evaluation, gradients, multipliers, found, f, g, found.measured().worst)
+
+
+def _judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
+    """``state`` after a step, turned elsewhere or ended where going on like this leads nowhere."""
+    infeasible = violation(state.place.g) > tolerance
+    if state.place.f < state.floor:
+        return _restore(state) if infeasible else state._replace(verdict=_UNBOUNDED)
+    if state.stalled < _PATIENCE:
+        return state
+    if infeasible:
+        return _leave(oracle, state._replace(stalled=0))
+    return state._replace(verdict=Verdict(Status.MAX_STEPS.value, "rounding hides any further progress"))
 
 
 def _leave(oracle: Oracle, state: IDBPDState) -> IDBPDState:
