@@ -49,11 +49,12 @@ def search(
     first = True
     while t >= _SHORTEST:
         proposal = model.propose(t, merit.penalty)
-        trial = here.x + model.direction(proposal)
-        if not proposal.reduction > 0 or bool((trial == here.x).all()):
-            return None
-        evaluation = oracle.evaluate(trial, here.maximisers)
-        f_new, g_new = host_values(evaluation)
+        if not proposal.reduction > 0:
+            break
+        evaluation = oracle.evaluate(here.x + model.direction(proposal), here.maximisers)
+        f_new, g_new, moved = _trial_values(evaluation, here)
+        if not moved:
+            break
         if f_new == -math.inf and merit.objective > 0 and violation(g_new) == 0:
             return Unbounded()
         new = _credited(merit, proposal, values, f_new, g_new)
@@ -84,6 +85,13 @@ def host_values(evaluation: Evaluation) -> tuple[float, Tensor]:
     """F and g on the host: the one wait for the device that an evaluation costs."""
     f, *g = torch.cat([evaluation.f.reshape(1), evaluation.g]).tolist()
     return f, torch.tensor(g, dtype=torch.float64)
+
+
+def _trial_values(evaluation: Evaluation, here: Evaluation) -> tuple[float, Tensor, bool]:
+    """The values of a trial, and whether it differs from ``here`` at all in this precision: one wait for both."""
+    moved = (evaluation.x != here.x).any().to(torch.float64)
+    f, *g, differs = torch.cat([evaluation.f.reshape(1), evaluation.g, moved.reshape(1)]).tolist()
+    return f, torch.tensor(g, dtype=torch.float64), differs > 0
 
 
 def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_new: float, g_new: Tensor) -> float:
