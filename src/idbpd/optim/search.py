@@ -55,7 +55,7 @@ def search(
         f_new, g_new, moved = _trial_values(evaluation, here)
         if not moved:
             break
-        if f_new == -math.inf and merit.objective > 0 and violation(g_new) == 0:
+        if f_new == -math.inf and merit.objective > 0 and bool((g_new <= 0).all()):
             return Unbounded()
         new = _credited(merit, proposal, values, f_new, g_new)
         if start - new >= _SUFFICIENT * proposal.reduction - doubt:
@@ -82,7 +82,7 @@ def search(
 
 
 def host_values(evaluation: Evaluation) -> tuple[float, Tensor]:
-    """F and g on the host: the one wait for the device that an evaluation costs."""
+    """The values f and g on the host: the one wait for the device that an evaluation costs."""
     f, *g = torch.cat([evaluation.f.reshape(1), evaluation.g]).tolist()
     return f, torch.tensor(g, dtype=torch.float64)
 
