@@ -52,7 +52,10 @@ def _explanation(error: BaseException) -> str | None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
+    """The error and what it came from; an error raised again from its own wrapper makes a ring."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
 

@@ -91,20 +91,20 @@ def test_multipliers_of_several_constraints_solve_the_quadratic_program() -> Non
 
 @pytest.mark.parametrize("case", PUBLISHED, ids=lambda case: case.name)
 def test_published_problems_with_the_schedule_of_theorem_2(case: Case) -> None:
-    horizon = 400
+    horizon = 250
     method = IDBPD.paper(
         gamma=theorem_step_size(horizon, largest=0.2),
         alpha=theorem_barrier(horizon),
-        constraint_steps=LogarithmicSteps(2),
+        constraint_steps=LogarithmicSteps(1),
         objective_steps=LogarithmicSteps(1),
     )
 
     solution = solve(case.problem, torch.tensor(case.starts[0], dtype=torch.float64), method, max_steps=horizon)
 
-    assert solution.kkt.worst <= 0.05
+    assert solution.kkt.worst <= 0.1
     if case.x is not None:
         assert isinstance(solution.x, Tensor)
-        torch.testing.assert_close(solution.x, torch.tensor(case.x, dtype=torch.float64), rtol=0, atol=0.02)
+        torch.testing.assert_close(solution.x, torch.tensor(case.x, dtype=torch.float64), rtol=0, atol=0.03)
     if case.multipliers is not None:
         torch.testing.assert_close(solution.multipliers, torch.tensor(case.multipliers).double(), rtol=0, atol=0.1)
 

@@ -41,7 +41,7 @@ def reference(case: Case, start: list[float]) -> float:
     constraints = [{"type": "ineq", **wrapped(g, -1.0)} for g in case.g]
     generator = np.random.default_rng(0)
     best = math.inf
-    for spread in (0.0, 0.5, 0.5):
+    for spread in (0.0, 0.5):
         x0 = np.array(start, dtype=float) + spread * generator.standard_normal(len(start))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -9,13 +9,16 @@ from torch import Tensor
 
 from idbpd.optim import IDBPD, Constraint, Method, Problem, RunState, Solution, load_state, save_state, solve
 from idbpd.optim.checkpoint import register
+from idbpd.optim.schedules import LogarithmicSteps
 from idbpd.optim.sets import Box, Simplex
 
 METHODS: dict[str, Method[Any]] = {
     "default": IDBPD(),
     "identity": IDBPD(metric="identity"),
-    "paper": IDBPD.paper(gamma=1e-3),
-    "paper, accelerated": IDBPD.paper(gamma=1e-3, accelerated=True),
+    "paper": IDBPD.paper(gamma=1e-3, objective_steps=LogarithmicSteps(1), constraint_steps=LogarithmicSteps(1)),
+    "paper, accelerated": IDBPD.paper(
+        gamma=1e-3, objective_steps=LogarithmicSteps(1), constraint_steps=LogarithmicSteps(1), accelerated=True
+    ),
 }
 
 

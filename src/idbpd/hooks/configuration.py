@@ -63,7 +63,7 @@ class ConfigurationHook:
             catalog[SOURCE]
         except DatasetError as error:
             if isinstance(error.__cause__, InputError):
-                raise error.__cause__ from error
+                raise  # it says all there is to say
             raise ConfigurationError(f"the data set {self._dataset!r}: {' '.join(str(error).split())}") from error
 
     @hook_impl

@@ -24,12 +24,11 @@ class Algorithm1State(NamedTuple):
 
 
 def multiplier(g: Tensor, gradients: Gradients, alpha: float) -> Tensor:
-    """lambda_k of Algorithm 1 (eq. update:lambda with the indicator zeta), float64 and without a host sync for one
-    constraint.
+    """The multiplier lambda_k of Algorithm 1: eq. (update:lambda) with the indicator zeta. In float64.
 
-    With rho = ||grad psi||, lambda = [-<grad psi, grad phi> + alpha rho]_+ / ||grad psi||^2 where zeta = [psi]_+ rho >
-    0, else 0. Several constraints (not in the paper): the multipliers of the same quadratic program, with a constraint
-    for each zeta_i > 0.
+    With rho = ||grad psi||, lambda = [-<grad psi, grad phi> + alpha rho]_+ / ||grad psi||^2 where
+    zeta = [psi]_+ rho > 0, else 0. One constraint is computed on the device, without waiting for it. Several (not in
+    the paper) get the multipliers of the same quadratic program, with a row for each zeta_i > 0.
     """
     if g.numel() == 0:
         return g.new_zeros(0)

@@ -47,6 +47,7 @@ class IDBPDState(NamedTuple):
     penalty: float  # mu of the merit function; 0 before it is first chosen
     t: float  # the length of arc that the last search accepted
     floor: float  # an objective below this counts as unbounded
+    margin: Tensor  # (c,) by how much the last step's linearised constraints were too low
     restoring_from: float | None  # the violation at which restoration began; None outside of it
     least_violation: float  # the least violation from which there was no descent
     displacements: int  # how often such a point was left at random without gain
@@ -65,7 +66,7 @@ class IDBPD:
     """
 
     metric: Literal["quasi-newton", "identity"] = "quasi-newton"
-    memory: int = 20
+    memory: int = 50
 
     def __post_init__(self) -> None:
         """Reject settings that mean nothing."""
@@ -111,7 +112,9 @@ class IDBPD:
         """The start, with the identity as the metric."""
         place = _arrive(oracle, oracle.evaluate(x, oracle.start(x)))
         floor = -max(1.0, abs(place.f)) / torch.finfo(x.dtype).eps ** 2
-        return IDBPDState(place, identity(x), 0.0, 1.0, floor, None, torch.inf, 0, place.worst, 0, None)
+        return IDBPDState(
+            place, identity(x), 0.0, 1.0, floor, torch.zeros_like(place.g), None, torch.inf, 0, place.worst, 0, None
+        )
 
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best."""
@@ -125,7 +128,7 @@ class IDBPD:
         """Minimise the model, search along its arc, go there, and learn the curvature on the way."""
         x, now = state.place.evaluation.x, violation(state.place.g)
         if state.restoring_from is not None:
-            if now <= max(0.1 * tolerance, 0.01 * state.restoring_from):
+            if now <= max(0.1 * tolerance, 1e-4 * state.restoring_from):
                 state = state._replace(restoring_from=None, metric=identity(x, state.metric.scale), penalty=0.0, t=1.0)
             elif restoration.has_no_descent(x, state.place.gradients, state.place.g, tolerance):
                 return _displace(oracle, state)
@@ -140,13 +143,17 @@ class IDBPD:
         if now <= tolerance:
             reason = "no step reduces the merit function beyond rounding"
             return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
-        return _restore(state) if state.restoring_from is None else _displace(oracle, state)
+        return _leave(oracle, state)
 
     def _move(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
         """One search with the metric as it is; None when it finds nothing."""
         place, restoring = state.place, state.restoring_from is not None
-        model = build(place.gradients, place.g, state.metric, 0.0 if restoring else 1.0)
-        penalty, hopeless = (1.0, False) if restoring else steer(model, state.penalty, tolerance)
+        model = build(place.gradients, place.g, state.metric, 0.0 if restoring else 1.0, state.margin)
+        if not bool((model.gram.diagonal() >= 0).all()):
+            return None  # rounding has cost the metric its definiteness
+        penalty, hopeless = 1.0, False
+        if not restoring:
+            penalty, hopeless = steer(model, state.penalty, tolerance, struggling=state.t < 0.1)
         if hopeless and violation(place.g) > tolerance:
             return _restore(state)
         merit = Merit(model.objective, penalty)
@@ -164,24 +171,13 @@ class IDBPD:
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
         state = self._learn(state._replace(penalty=penalty), there, found)
         stalled = 0 if there.worst < state.best_worst or found.proposal.reduction > doubt else state.stalled + 1
-        verdict = None
-        if there.f < state.floor:
-            if violation(there.g) > tolerance:
-                return _restore(state)
-            verdict = _UNBOUNDED
-        elif stalled >= _PATIENCE:
-            if violation(there.g) > tolerance:
-                return (
-                    _restore(state._replace(stalled=0))
-                    if not restoring
-                    else _displace(oracle, state._replace(stalled=0))
-                )
-            verdict = Verdict(Status.MAX_STEPS.value, "rounding hides any further progress")
-        return state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst), verdict=verdict)
+        state = state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst))
+        return _judged(oracle, state, tolerance)
 
     def _learn(self, state: IDBPDState, there: Place, found: Found) -> IDBPDState:
-        """The state after the step to ``there``."""
+        """The state after the step to ``there``: its metric, and how much too low the linearised constraints were."""
         s = there.evaluation.x - state.place.evaluation.x
+        state = state._replace(margin=(there.g - state.place.g - found.proposal.change).clamp(min=0))
         step = Step(s, found.proposal.weights, found.proposal.t, state.place.gradients, there.gradients)
         if self.metric == "identity":
             return state._replace(place=there, metric=learn_scale(state.metric, step), t=1.0)
@@ -200,12 +196,28 @@ def _arrive(oracle: Oracle, evaluation: Evaluation) -> Place:
     return Place(evaluation, gradients, multipliers, found, f, g, found.measured().worst)
 
 
+def _judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
+    """``state`` after a step, turned elsewhere or ended where going on like this leads nowhere."""
+    infeasible = violation(state.place.g) > tolerance
+    if state.place.f < state.floor:
+        return _restore(state) if infeasible else state._replace(verdict=_UNBOUNDED)
+    if state.stalled < _PATIENCE:
+        return state
+    if infeasible:
+        return _leave(oracle, state._replace(stalled=0))
+    return state._replace(verdict=Verdict(Status.MAX_STEPS.value, "rounding hides any further progress"))
+
+
+def _leave(oracle: Oracle, state: IDBPDState) -> IDBPDState:
+    """What to do at an infeasible point from which no search gets on."""
+    return _restore(state) if state.restoring_from is None else _displace(oracle, state)
+
+
 def _restore(state: IDBPDState) -> IDBPDState:
     """Begin to minimise the violation alone, in a metric of its own."""
-    place, now = state.place, violation(state.place.g)
-    return state._replace(
-        restoring_from=now, metric=restoration.first_metric(place.evaluation.x, place.gradients, place.g), t=1.0
-    )
+    place = state.place
+    metric = restoration.first_metric(place.evaluation.x, place.gradients, place.g)
+    return state._replace(restoring_from=violation(place.g), metric=metric, t=1.0)
 
 
 def _displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:

@@ -43,20 +43,32 @@ class Model(NamedTuple):
     rows: Tensor  # (1 + c, d): H grad f, H grad g_1, ...
     gram: Tensor  # (1 + c, 1 + c): inner products of the gradients in the metric H
     g: Tensor  # (c,)
+    margin: Tensor  # (c,) by how much more than the linearised constraints a direction asks for
     objective: float  # a: 1, or 0 when only the violation is minimised
 
     def propose(self, t: float, penalty: float, g: Tensor | None = None) -> Proposal:
-        """The minimiser of the model; ``g`` replaces the constraint values in a second-order correction."""
-        values = self.g if g is None else g
+        """The minimiser of the model; ``g`` replaces the constraint values in a second-order correction.
+
+        With a margin it is asked to stay that much further inside, as long as that costs at most half of the reduction.
+        """
+        if g is not None or not bool((self.margin > 0).any()):
+            return self._propose(t, penalty, self.g if g is None else g)
+        plain, inner = self._propose(t, penalty, self.g), self._propose(t, penalty, self.g + self.margin)
+        return inner if inner.reduction >= 0.5 * plain.reduction else plain
+
+    def _propose(self, t: float, penalty: float, values: Tensor) -> Proposal:
         linear = t * self.objective * self.gram[1:, 0] - values
         multipliers = minimise_on_orthant(t * self.gram[1:, 1:], linear, penalty) if values.numel() else values
         weights = torch.cat([multipliers.new_full((1,), self.objective), multipliers])
         products = self.gram @ weights
         change = -t * products  # <grad f, d> and <grad g_i, d>
         slope = self.objective * float(change[0])
-        after = violation(self.g + change[1:])
+        # Near a solution all terms cancel. What is left below the rounding of the terms is neither violation nor rise.
+        terms = 64 * torch.finfo(torch.float64).eps * t * (self.gram.abs() @ weights)
+        after = violation(self.g + change[1:] - terms[1:])
         reduction = -slope - 0.5 * t * float(weights @ products) + penalty * (violation(self.g) - after)
-        return Proposal(t, weights, slope, after, reduction, change[1:])
+        rounding = float(weights @ terms)
+        return Proposal(t, weights, slope, after, rounding if abs(reduction) < rounding else reduction, change[1:])
 
     def direction(self, proposal: Proposal) -> Tensor:
         """The vector d of a proposal."""
@@ -68,9 +80,9 @@ def violation(g: Tensor) -> float:
     return max(0.0, float(g.amax())) if g.numel() else 0.0
 
 
-def build(gradients: Gradients, g: Tensor, metric: Metric, objective: float) -> Model:
+def build(gradients: Gradients, g: Tensor, metric: Metric, objective: float, margin: Tensor | None = None) -> Model:
     """The model at a point with these gradients and constraint values ``g`` (on the host)."""
     basis = torch.cat([gradients.f.unsqueeze(0), gradients.g])
     rows = metric.apply(basis)
     gram = (rows.to(torch.float64) @ basis.to(torch.float64).T).cpu()
-    return Model(rows, (gram + gram.T) / 2, g, objective)
+    return Model(rows, (gram + gram.T) / 2, g, torch.zeros_like(g) if margin is None else margin, objective)

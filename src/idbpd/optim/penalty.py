@@ -36,7 +36,7 @@ def noise(evaluation: Evaluation, gradients: Gradients, merit: Merit) -> float:
     return merit.objective * each[0] + merit.penalty * max(each[1:], default=0.0)
 
 
-def steer(model: Model, penalty: float, tolerance: float) -> tuple[float, bool]:
+def steer(model: Model, penalty: float, tolerance: float, *, struggling: bool = False) -> tuple[float, bool]:
     """The penalty parameter for the next step, and whether no reasonable one makes the step reduce the violation.
 
     It is raised only when the step would leave most of the violation that a step could remove, at most tenfold at a
@@ -57,4 +57,4 @@ def steer(model: Model, penalty: float, tolerance: float) -> tuple[float, bool]:
     if float(proposal.multipliers.sum()) < penalty * (1 - 1e-9) or proposal.violation <= 0.1 * now:
         return penalty, False
     raised = min(1.5 * needed, 10 * penalty)
-    return max(raised, penalty), raised >= LARGEST
+    return max(raised, penalty), raised >= (1e3 * max(natural, 1.0) if struggling else LARGEST)

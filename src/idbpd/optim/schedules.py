@@ -9,27 +9,27 @@ Schedule: TypeAlias = Callable[[int], float]
 
 
 def constant(value: float) -> Schedule:
-    """K -> value: the step size gamma of the experiments."""
+    """The same value at every step: the step size gamma of the experiments."""
     _positive("value", value)
     return lambda _: value
 
 
 def barrier(alpha: float, exponent: float = 1.001) -> Schedule:
-    """K -> alpha / (k + 2)^exponent: the barrier weight alpha_k of the experiments."""
+    """The barrier weight of the experiments, alpha_k = alpha / (k + 2)^exponent."""
     _positive("alpha", alpha)
     _positive("exponent", exponent)
     return lambda k: alpha / (k + 2) ** exponent
 
 
 def theorem_barrier(horizon: int, omega: float = 0.001) -> Schedule:
-    """K -> T^{1/3} / (k + 2)^{1 + omega}: the barrier weight of Theorem 2 for a run of ``horizon`` = T steps."""
+    """The barrier weight of Theorem 2, alpha_k = T^{1/3} / (k + 2)^{1 + omega}, for a run of ``horizon`` = T steps."""
     _positive("horizon", horizon)
     _positive("omega", omega)
     return barrier(horizon ** (1 / 3), 1 + omega)
 
 
 def theorem_step_size(horizon: int, factor: float = 1.0, largest: float = math.inf) -> Schedule:
-    """K -> min(factor / T^{1/3}, largest): the step size of Theorem 2; ``largest`` stands for 1 / (L_f + L_xy)."""
+    """The step size of Theorem 2, min(factor / T^{1/3}, largest); ``largest`` stands for 1 / (L_f + L_xy)."""
     _positive("horizon", horizon)
     _positive("factor", factor)
     _positive("largest", largest)

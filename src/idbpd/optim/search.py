@@ -21,7 +21,6 @@ class Found(NamedTuple):
 
     evaluation: Evaluation
     proposal: Proposal
-    certain: bool  # False: rounding hides whether the point is better, only its gradients can tell
 
 
 class Unbounded(NamedTuple):
@@ -50,18 +49,20 @@ def search(
     first = True
     while t >= _SHORTEST:
         proposal = model.propose(t, merit.penalty)
-        trial = here.x + model.direction(proposal)
-        if not proposal.reduction > 0 or bool((trial == here.x).all()):
-            return None
-        evaluation = oracle.evaluate(trial, here.maximisers)
-        f_new, g_new = host_values(evaluation)
-        if f_new == -math.inf and merit.objective > 0 and violation(g_new) == 0:
+        if not proposal.reduction > 0:
+            break
+        evaluation = oracle.evaluate(here.x + model.direction(proposal), here.maximisers)
+        f_new, g_new, moved = _trial_values(evaluation, here)
+        if not moved:
+            break
+        if f_new == -math.inf and merit.objective > 0 and bool((g_new <= 0).all()):
             return Unbounded()
         new = _credited(merit, proposal, values, f_new, g_new)
         if start - new >= _SUFFICIENT * proposal.reduction - doubt:
-            return Found(evaluation, proposal, certain=True)
+            return Found(evaluation, proposal)
         if start - new >= -_DOUBTFUL * doubt and proposal.reduction <= _DOUBTFUL * doubt:
-            return Found(evaluation, proposal, certain=False)
+            # Rounding hides whether the point is better. Shorter steps would not show it either: trust the model.
+            return Found(evaluation, proposal)
         if (
             first
             and math.isfinite(new)
@@ -74,16 +75,23 @@ def search(
                 start - _credited(merit, proposal, values, *host_values(again))
                 >= _SUFFICIENT * proposal.reduction - doubt
             ):
-                return Found(again, corrected, certain=True)
+                return Found(again, corrected)
         t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(g)))
         first = False
     return None
 
 
 def host_values(evaluation: Evaluation) -> tuple[float, Tensor]:
-    """F and g on the host: the one wait for the device that an evaluation costs."""
+    """The values f and g on the host: the one wait for the device that an evaluation costs."""
     f, *g = torch.cat([evaluation.f.reshape(1), evaluation.g]).tolist()
     return f, torch.tensor(g, dtype=torch.float64)
+
+
+def _trial_values(evaluation: Evaluation, here: Evaluation) -> tuple[float, Tensor, bool]:
+    """The values of a trial, and whether it differs from ``here`` at all in this precision: one wait for both."""
+    moved = (evaluation.x != here.x).any().to(torch.float64)
+    f, *g, differs = torch.cat([evaluation.f.reshape(1), evaluation.g, moved.reshape(1)]).tolist()
+    return f, torch.tensor(g, dtype=torch.float64), differs > 0
 
 
 def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_new: float, g_new: Tensor) -> float:

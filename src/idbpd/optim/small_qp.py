@@ -79,13 +79,14 @@ def _minimise_free(program: _Program, z: Tensor, free: list[int], binding: bool)
     """The minimiser over the free variables; those that meet their bound on the way leave ``free``."""
     Q, b, weight, budget = program
     while free:
+        index = torch.tensor(free)
         target = torch.zeros_like(z)
-        target[free] = _free_minimiser(Q[free][:, free], b[free], weight[free], budget if binding else None)
+        target[index] = _free_minimiser(Q[index][:, index], b[index], weight[index], budget if binding else None)
         way = target - z
-        ratio, leaving = 1.0, -1
-        for i in free:
-            if float(target[i]) < 0 and float(z[i] / -way[i]) <= ratio:
-                ratio, leaving = float(z[i] / -way[i]), i
+        # The first of the variables that would become negative to meet its bound.
+        ratios = torch.where(target[index] < 0, z[index] / -way[index], torch.inf)
+        first = int(ratios.argmin())
+        ratio, leaving = (float(ratios[first]), free[first]) if float(ratios[first]) <= 1 else (1.0, -1)
         spent, spending = float(weight @ z), float(weight @ way)
         if not binding and spent + ratio * spending > budget:
             binding = True

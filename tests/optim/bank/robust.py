@@ -1,10 +1,12 @@
 """Worst cases over every kind of set."""
 
+import math
+
 import torch
 from torch import Tensor
 
 from idbpd.optim import Constraint, Problem
-from idbpd.optim.sets import Ball, Box, Simplex, Space
+from idbpd.optim.sets import Ball, Box, ChiSquareBall, Simplex, Space
 from tests.optim.bank.case import Case, t
 from tests.optim.bank.forms import (
     adversarial,
@@ -223,4 +225,33 @@ def robust() -> list[Case]:
             [[0.0, 0.0], [2.0, 2.0], [-3.0, 1.0]],
         )
     )
+    cases.append(_near_uniform())
     return cases
+
+
+def _near_uniform() -> Case:
+    """Weights in a chi-square ball around the uniform ones: the mean plus a multiple of the standard deviation."""
+    n, radius = 6, 0.05
+    targets = torch.tensor([[1.0, 0.2], [0.8, -0.1], [1.2, 0.4], [0.5, 0.3], [1.5, -0.2], [0.9, 0.6]]).double()
+
+    def losses(x: Tensor) -> Tensor:
+        return (x - t(targets, x)).square().sum(1) + t([0.1, 0.2, 0.0, 0.3, 0.1, 0.2], x)
+
+    def f(x: Tensor) -> Tensor:
+        values = losses(x)
+        spread: Tensor = torch.linalg.vector_norm(values - values.mean())
+        worst: Tensor = values.mean() + math.sqrt(2 * radius / n) * spread
+        return worst
+
+    problem = Problem(
+        lambda x, y: y @ losses(x),
+        ChiSquareBall(n, radius),
+        [Constraint(lambda x, w: w * x[0] - w**2 - 0.05, Box(0.0, 1.0))],
+    )
+    return Case(
+        "near_uniform",
+        problem,
+        f,
+        [lambda x: box_max(x[0].clamp(min=0), 2.0) - 0.05],
+        [[0.0, 0.0], [2.0, 2.0], [-3.0, 1.0]],
+    )
