@@ -103,10 +103,10 @@ class Algorithm1:
         steps = self.constraint_steps
         if not isinstance(steps, TheoremConstraintSteps):
             return AscentSteps(self.objective_steps(k), steps(k), self.accelerated)
-        violation = None
+        count = steps(None)
         if steps.needs_violation and state is not None and state.evaluation.g.numel():
             rho = torch.linalg.vector_norm(state.gradients.g, dim=1, dtype=torch.float64)
-            zeta = state.evaluation.g.clamp(min=0) * rho
-            smallest = torch.where(zeta > 0, state.evaluation.g, torch.inf).amin().item()
-            violation = smallest if smallest < torch.inf else None
-        return AscentSteps(self.objective_steps(k), steps(violation), self.accelerated)
+            g = state.evaluation.g.clamp(min=0)
+            violated = g[g * rho > 0].tolist()
+            count = max([count, *map(steps, violated)])
+        return AscentSteps(self.objective_steps(k), count, self.accelerated)
