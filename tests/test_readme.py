@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from kedro.framework.cli.project import run as kedro_run
+from kedro.io import AbstractDataset
 
 from tests.conftest import PROJECT
 
@@ -32,10 +33,15 @@ def test_every_command_is_one_that_exists() -> None:
         assert {word for word in command.split() if word.startswith("--")} <= options
 
 
-def test_the_block_for_another_data_set_is_a_catalog_entry() -> None:
+def test_the_block_for_another_data_set_loads_a_table(tmp_path: Path) -> None:
     (block,) = _blocks("yaml")
     (entry,) = yaml.safe_load(block).values()
-    assert set(entry) == {"type", "filepath"}
+    path = tmp_path / "mine.csv"
+    path.write_text("age,label_a,label_b,label_c,label_d\n1.5,0,1,0,1\n2.5,1,0,1,0\n")
+    table = AbstractDataset.from_config("mine", {**entry, "filepath": str(path)}).load()
+    assert table.feature_names == ("age",)
+    assert table.label_names == ("label_a", "label_b", "label_c", "label_d")
+    assert list(table.tasks) == ["important", "limited"]
 
 
 def test_the_map_shows_folders_that_exist() -> None:
