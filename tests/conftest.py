@@ -5,10 +5,15 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
 
 PROJECT = Path(__file__).parents[1]
+
+# The same examples at every run: what passes here passes there.
+hypothesis.settings.register_profile("repeatable", derandomize=True)
+hypothesis.settings.load_profile("repeatable")
 
 # Nothing that a test does is reported anywhere.
 os.environ["DO_NOT_TRACK"] = "true"

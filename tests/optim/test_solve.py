@@ -131,10 +131,10 @@ class Quadratic:
 
     constraint_count = 1
 
-    def start(self, x: Tensor) -> Maximisers:  # noqa: ARG002
+    def start(self, x: Tensor) -> Maximisers:
         return Maximisers(None, (None,))
 
-    def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
+    def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
         y = x.to(torch.float64)
         return Evaluation(x, 0.5 * (y - 1).square().sum(), (y.sum() - 1).reshape(1), warm, y.new_zeros(2))
 

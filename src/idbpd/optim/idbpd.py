@@ -5,6 +5,7 @@ It is ours, not the paper's: Theorem 2 does not cover it (it covers `IDBPD.paper
 in place of the identity, and multipliers that stay below a penalty parameter.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
@@ -14,12 +15,13 @@ from torch import Tensor
 
 from idbpd.optim import restoration
 from idbpd.optim.algorithm1 import Algorithm1
+from idbpd.optim.host import truth
 from idbpd.optim.kkt import Residuals, best_multipliers, residuals
 from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.metric import Metric, identity
 from idbpd.optim.model import build, violation
 from idbpd.optim.oracle import Evaluation, Gradients, Oracle
-from idbpd.optim.penalty import Merit, noise, steer
+from idbpd.optim.penalty import Merit, doubts, steer
 from idbpd.optim.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.search import Found, Unbounded, host_values, search
 from idbpd.optim.secant import Step, learn_pair, learn_scale
@@ -28,7 +30,7 @@ _PATIENCE = 30  # steps whose gain rounding hides, without a better residual, be
 
 
 class Place(NamedTuple):
-    """A point with all that is known there. ``f``, ``g`` and ``worst`` repeat numbers of the others on the host."""
+    """A point with all that is known there. What comes after the residuals is on the host."""
 
     evaluation: Evaluation
     gradients: Gradients
@@ -37,6 +39,7 @@ class Place(NamedTuple):
     f: float
     g: Tensor
     worst: float
+    doubts: tuple[float, ...]  # by how much f and each g may be wrong
 
 
 class IDBPDState(NamedTuple):
@@ -149,7 +152,7 @@ class IDBPD:
         """One search with the metric as it is; None when it finds nothing."""
         place, restoring = state.place, state.restoring_from is not None
         model = build(place.gradients, place.g, state.metric, 0.0 if restoring else 1.0, state.margin)
-        if not bool((model.gram.diagonal() >= 0).all()):
+        if not truth((model.gram.diagonal() >= 0).all()):
             return None  # rounding has cost the metric its definiteness
         penalty, hopeless = 1.0, False
         if not restoring:
@@ -157,7 +160,7 @@ class IDBPD:
         if hopeless and violation(place.g) > tolerance:
             return _restore(state)
         merit = Merit(model.objective, penalty)
-        doubt = noise(place.evaluation, place.gradients, merit)
+        doubt = merit.noise(place.doubts)
         t = min(1.0, 8 * state.t)
         while True:
             found = search(oracle, place.evaluation, (place.f, place.g), model, merit, doubt=doubt, t=t)
@@ -165,7 +168,7 @@ class IDBPD:
                 return None
             if isinstance(found, Unbounded):
                 return state._replace(verdict=_UNBOUNDED)
-            there = _arrive(oracle, found.evaluation)
+            there = _arrive(oracle, found.evaluation, found.values)
             if there.worst < torch.inf:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
@@ -187,13 +190,17 @@ class IDBPD:
 _UNBOUNDED = Verdict(Status.DIVERGED.value, "the objective is unbounded below")
 
 
-def _arrive(oracle: Oracle, evaluation: Evaluation) -> Place:
+def _arrive(oracle: Oracle, evaluation: Evaluation, values: tuple[float, Tensor] | None = None) -> Place:
     """All that is known at an evaluated point. ``worst`` is infinite where a value or a gradient is not finite."""
     gradients = oracle.differentiate(evaluation)
     multipliers = best_multipliers(evaluation.g, gradients)
     found = residuals(evaluation.g, gradients, multipliers)
-    f, g = host_values(evaluation)
-    return Place(evaluation, gradients, multipliers, found, f, g, found.measured().worst)
+    f, g = host_values(evaluation) if values is None else values
+    # One transfer for all that the next step must know of this point.
+    worst, *doubtful = torch.cat([found.worst.reshape(1), doubts(evaluation, gradients)]).tolist()
+    return Place(
+        evaluation, gradients, multipliers, found, f, g, worst if math.isfinite(worst) else math.inf, tuple(doubtful)
+    )
 
 
 def _judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:

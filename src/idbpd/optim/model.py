@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.host import number, truth
 from idbpd.optim.metric import Metric
 from idbpd.optim.oracle import Gradients
 from idbpd.optim.small_qp import minimise_on_orthant
@@ -51,7 +52,7 @@ class Model(NamedTuple):
 
         With a margin it is asked to stay that much further inside, as long as that costs at most half of the reduction.
         """
-        if g is not None or not bool((self.margin > 0).any()):
+        if g is not None or not truth((self.margin > 0).any()):
             return self._propose(t, penalty, self.g if g is None else g)
         plain, inner = self._propose(t, penalty, self.g), self._propose(t, penalty, self.g + self.margin)
         return inner if inner.reduction >= 0.5 * plain.reduction else plain
@@ -62,12 +63,12 @@ class Model(NamedTuple):
         weights = torch.cat([multipliers.new_full((1,), self.objective), multipliers])
         products = self.gram @ weights
         change = -t * products  # <grad f, d> and <grad g_i, d>
-        slope = self.objective * float(change[0])
+        slope = self.objective * number(change[0])
         # Near a solution all terms cancel. What is left below the rounding of the terms is neither violation nor rise.
         terms = 64 * torch.finfo(torch.float64).eps * t * (self.gram.abs() @ weights)
         after = violation(self.g + change[1:] - terms[1:])
-        reduction = -slope - 0.5 * t * float(weights @ products) + penalty * (violation(self.g) - after)
-        rounding = float(weights @ terms)
+        reduction = -slope - 0.5 * t * number(weights @ products) + penalty * (violation(self.g) - after)
+        rounding = number(weights @ terms)
         return Proposal(t, weights, slope, after, rounding if abs(reduction) < rounding else reduction, change[1:])
 
     def direction(self, proposal: Proposal) -> Tensor:
@@ -77,7 +78,7 @@ class Model(NamedTuple):
 
 def violation(g: Tensor) -> float:
     """max_i [g_i]_+ as a number."""
-    return max(0.0, float(g.amax())) if g.numel() else 0.0
+    return max(0.0, number(g.amax())) if g.numel() else 0.0
 
 
 def build(gradients: Gradients, g: Tensor, metric: Metric, objective: float, margin: Tensor | None = None) -> Model:

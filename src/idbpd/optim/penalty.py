@@ -1,10 +1,12 @@
 """The merit function a f + mu max_i [g_i]_+: how large mu must be, and how far its values can be trusted."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from idbpd.optim.host import number
 from idbpd.optim.model import Model, violation
 from idbpd.optim.oracle import Evaluation, Gradients
 
@@ -21,9 +23,13 @@ class Merit(NamedTuple):
         """The value at a point with these values."""
         return self.objective * f + self.penalty * violation(g)
 
+    def noise(self, doubts: Sequence[float]) -> float:
+        """By how much two values may differ without meaning anything, from the `doubts` about f and each g_i."""
+        return self.objective * doubts[0] + self.penalty * max(doubts[1:], default=0.0)
 
-def noise(evaluation: Evaluation, gradients: Gradients, merit: Merit) -> float:
-    """By how much two merit values may differ without meaning anything: rounding and the error of the inner maxima.
+
+def doubts(evaluation: Evaluation, gradients: Gradients) -> Tensor:
+    """By how much f and each g_i may be wrong, (1 + c,): by rounding and by the error of the inner maxima.
 
     A value near zero may still be the difference of large numbers; what rounding x alone does to it, sum_j |x_j grad_j|
     eps, bounds the rounding from below, and costs nothing to know.
@@ -32,8 +38,7 @@ def noise(evaluation: Evaluation, gradients: Gradients, merit: Merit) -> float:
     eps = torch.finfo(x.dtype).eps
     values = torch.cat([evaluation.f.reshape(1), evaluation.g]).abs()
     sway = torch.cat([gradients.f.unsqueeze(0), gradients.g]).abs() @ x.abs()
-    each: list[float] = (eps * (values + sway.to(torch.float64)) + evaluation.error.nan_to_num(0, 0, 0)).tolist()
-    return merit.objective * each[0] + merit.penalty * max(each[1:], default=0.0)
+    return eps * (values + sway.to(torch.float64)) + evaluation.error.nan_to_num(0, 0, 0)
 
 
 def steer(model: Model, penalty: float, tolerance: float, *, struggling: bool = False) -> tuple[float, bool]:
@@ -45,16 +50,16 @@ def steer(model: Model, penalty: float, tolerance: float, *, struggling: bool = 
     if model.g.numel() == 0:
         return 0.0, False
     now = violation(model.g)
-    most = float(model.gram[1:, 1:].diagonal().amax())
-    natural = (float(model.gram[0, 0]) / most) ** 0.5 if most > 0 else 0.0
+    most = number(model.gram[1:, 1:].diagonal().amax())
+    natural = (number(model.gram[0, 0]) / most) ** 0.5 if most > 0 else 0.0
     enough = model.propose(1.0, LARGEST)
-    needed = float(enough.multipliers.sum())
+    needed = number(enough.multipliers.sum())
     if penalty == 0:
         return max(min(1.5 * needed, 1e3 * max(natural, 1.0)), natural, 1e-3), False
     if now <= tolerance and penalty > 1e3 * max(needed, 1e-3 * natural):
         return penalty / 10, False
     proposal = model.propose(1.0, penalty)
-    if float(proposal.multipliers.sum()) < penalty * (1 - 1e-9) or proposal.violation <= 0.1 * now:
+    if number(proposal.multipliers.sum()) < penalty * (1 - 1e-9) or proposal.violation <= 0.1 * now:
         return penalty, False
     raised = min(1.5 * needed, 10 * penalty)
     return max(raised, penalty), raised >= (1e3 * max(natural, 1.0) if struggling else LARGEST)

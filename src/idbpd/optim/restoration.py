@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
+from idbpd.optim.host import index, number
 from idbpd.optim.metric import Metric, identity
-from idbpd.optim.model import build
+from idbpd.optim.model import build, violation
 from idbpd.optim.oracle import Gradients
 
 ATTEMPTS = 4  # random displacements, each ten times the last, before the constraints are called impossible to meet
@@ -16,18 +17,17 @@ def has_no_descent(x: Tensor, gradients: Gradients, g: Tensor, tolerance: float)
     """
     model = build(gradients, g, identity(x), 0.0)
     multipliers = model.propose(1.0, 1.0).multipliers
-    square = float(multipliers @ model.gram[1:, 1:] @ multipliers)
-    return float(multipliers.sum()) > 1 - 1e-6 and square <= tolerance**2
+    square = number(multipliers @ model.gram[1:, 1:] @ multipliers)
+    return number(multipliers.sum()) > 1 - 1e-6 and square <= tolerance**2
 
 
 def first_metric(x: Tensor, gradients: Gradients, g: Tensor) -> Metric:
     """The scaled identity in which the first step would remove the largest violation, or be as long as ``x``, if that
     is shorter.
     """
-    largest = gradients.g[int(g.argmax())]
-    size = float(torch.linalg.vector_norm(largest, dtype=torch.float64))
-    reach = max(1.0, float(torch.linalg.vector_norm(x, dtype=torch.float64)))
-    return identity(x, min(float(g.amax()) / size, reach) / size if size > 0 else 1.0)
+    vectors = torch.stack([gradients.g[index(g.argmax())], x])
+    size, length = torch.linalg.vector_norm(vectors, dim=1, dtype=torch.float64).tolist()
+    return identity(x, min(violation(g) / size, max(1.0, length)) / size if size > 0 else 1.0)
 
 
 def displaced(x: Tensor, attempt: int) -> Tensor:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.host import number, truth
 from idbpd.optim.model import Model, Proposal, violation
 from idbpd.optim.oracle import Evaluation, Oracle
 from idbpd.optim.penalty import Merit
@@ -21,6 +22,7 @@ class Found(NamedTuple):
 
     evaluation: Evaluation
     proposal: Proposal
+    values: tuple[float, Tensor]  # f and g there, on the host
 
 
 class Unbounded(NamedTuple):
@@ -55,27 +57,26 @@ def search(
         f_new, g_new, moved = _trial_values(evaluation, here)
         if not moved:
             break
-        if f_new == -math.inf and merit.objective > 0 and bool((g_new <= 0).all()):
+        if f_new == -math.inf and merit.objective > 0 and truth((g_new <= 0).all()):
             return Unbounded()
         new = _credited(merit, proposal, values, f_new, g_new)
         if start - new >= _SUFFICIENT * proposal.reduction - doubt:
-            return Found(evaluation, proposal)
+            return Found(evaluation, proposal, (f_new, g_new))
         if start - new >= -_DOUBTFUL * doubt and proposal.reduction <= _DOUBTFUL * doubt:
             # Rounding hides whether the point is better. Shorter steps would not show it either: trust the model.
-            return Found(evaluation, proposal)
+            return Found(evaluation, proposal, (f_new, g_new))
         if (
             first
             and math.isfinite(new)
             and violation(g_new) > proposal.violation
-            and float(proposal.multipliers.sum()) > 0
+            and number(proposal.multipliers.sum()) > 0
         ):
             corrected = model.propose(t, merit.penalty, g_new - proposal.change)
             again = oracle.evaluate(here.x + model.direction(corrected), here.maximisers)
-            if (
-                start - _credited(merit, proposal, values, *host_values(again))
-                >= _SUFFICIENT * proposal.reduction - doubt
-            ):
-                return Found(again, corrected)
+            values_again = host_values(again)
+            gained = start - _credited(merit, proposal, values, *values_again)
+            if gained >= _SUFFICIENT * proposal.reduction - doubt:
+                return Found(again, corrected, values_again)
         t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(g)))
         first = False
     return None
@@ -101,7 +102,7 @@ def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_
     objective that falls faster and faster in the infeasible would outbid any penalty.
     """
     f, g = values
-    if not (math.isfinite(f_new) and bool(g_new.isfinite().all())):
+    if not (math.isfinite(f_new) and truth(g_new.isfinite().all())):
         return math.inf
     if violation(g_new) > max(violation(g), proposal.violation):
         f_new = max(f_new, f + _CREDIT * proposal.slope)

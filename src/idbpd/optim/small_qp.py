@@ -12,6 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.host import index, number
+
 _EPS = torch.finfo(torch.float64).eps
 
 
@@ -31,10 +33,10 @@ def minimise_on_orthant(quadratic: Tensor, linear: Tensor, budget: float = math.
     """
     n = linear.numel()
     if n == 1:
-        return linear.new_full((1,), _minimise_one(float(quadratic), float(linear), budget))
+        return linear.new_full((1,), _minimise_one(number(quadratic), number(linear), budget))
     # Constraints of very different size are brought to a common one, or the threshold would mean nothing for some.
     size = quadratic.diagonal().clamp(min=0).sqrt()
-    largest = float(size.amax())
+    largest = number(size.amax())
     size = torch.where(size > 0, size, largest if largest > 0 else 1.0)
     # The ridge only matters where there is no curvature: there the step becomes long enough to meet a bound.
     scaled = quadratic / torch.outer(size, size) + 64 * _EPS * torch.eye(n, dtype=torch.float64)
@@ -65,29 +67,29 @@ def _entering(program: _Program, z: Tensor, free: list[int], binding: bool) -> i
     """The variable to free next, -1 to free the budget, None at the minimum."""
     Q, b, weight, _ = program
     slope = Q @ z + b
-    price = float(-(weight[free] @ slope[free]) / (weight[free] @ weight[free])) if binding else 0.0
+    price = number(-(weight[free] @ slope[free]) / (weight[free] @ weight[free])) if binding else 0.0
     reduced = slope + price * weight
-    threshold = 100 * _EPS * float((Q.abs() @ z + b.abs() + abs(price) * weight).amax())
+    threshold = 100 * _EPS * number((Q.abs() @ z + b.abs() + abs(price) * weight).amax())
     if price < -threshold:
         return -1  # the objective gains by leaving budget unused
     reduced[free] = torch.inf
-    lowest = int(reduced.argmin())
-    return lowest if float(reduced[lowest]) < -threshold else None
+    lowest = index(reduced.argmin())
+    return lowest if number(reduced[lowest]) < -threshold else None
 
 
 def _minimise_free(program: _Program, z: Tensor, free: list[int], binding: bool) -> tuple[Tensor, bool]:
     """The minimiser over the free variables; those that meet their bound on the way leave ``free``."""
     Q, b, weight, budget = program
     while free:
-        index = torch.tensor(free)
+        chosen = torch.tensor(free)
         target = torch.zeros_like(z)
-        target[index] = _free_minimiser(Q[index][:, index], b[index], weight[index], budget if binding else None)
+        target[chosen] = _free_minimiser(Q[chosen][:, chosen], b[chosen], weight[chosen], budget if binding else None)
         way = target - z
         # The first of the variables that would become negative to meet its bound.
-        ratios = torch.where(target[index] < 0, z[index] / -way[index], torch.inf)
-        first = int(ratios.argmin())
-        ratio, leaving = (float(ratios[first]), free[first]) if float(ratios[first]) <= 1 else (1.0, -1)
-        spent, spending = float(weight @ z), float(weight @ way)
+        ratios = torch.where(target[chosen] < 0, z[chosen] / -way[chosen], torch.inf)
+        first = index(ratios.argmin())
+        ratio, leaving = (number(ratios[first]), free[first]) if number(ratios[first]) <= 1 else (1.0, -1)
+        spent, spending = number(weight @ z), number(weight @ way)
         if not binding and spent + ratio * spending > budget:
             binding = True
             z = z + max(0.0, (budget - spent) / spending) * way
