@@ -1,6 +1,7 @@
 """Solve each constraint task without a constraint: r = value x (1 + slack)."""
 
 import logging
+import time
 from typing import Any
 
 from torch import Tensor
@@ -44,10 +45,12 @@ def calibrate(
     weights: dict[str, Tensor] = {}
     for task in train.limited:
         alone = build_problem(train, task.name, {}, model, problem, compute, seed)
+        begin = time.perf_counter()
         solution = _solve(f"calibrating {task.name}", alone, alone.initial_weights, calibration)
+        seconds = time.perf_counter() - begin
         alone.network.load_state_dict(weights_of(solution))
         value = measure_quality(alone.network, alone.data, problem.regularisation)[task.name].worst_case_loss
-        found[task.name] = _record(task.name, value, solution, calibration)
+        found[task.name] = _record(task.name, value, solution, calibration, seconds)
         earlier = {name: record["threshold"] for name, record in found.items() if name != task.name}
         if earlier:
             joint = build_problem(train, task.name, earlier, model, problem, compute, seed)
@@ -80,16 +83,18 @@ def _solve(title: str, built: BuiltProblem, start: dict[str, Tensor], calibratio
     return solution
 
 
-def _record(task: str, value: float, solution: Solution, calibration: CalibrationParameters) -> dict[str, Any]:
+def _record(
+    task: str, value: float, solution: Solution, calibration: CalibrationParameters, seconds: float
+) -> dict[str, Any]:
     threshold = value * (1 + calibration.slack)
     logger.info(
-        "the %s task alone reaches a worst-case loss of %.4f (%s, %d steps, residual %.1e): threshold %.4f",
+        "the %s task alone reaches a worst-case loss of %.4f, so its threshold is %.4f: %s after %d steps, %.1f s",
         task,
         value,
+        threshold,
         solution.status.name,
         solution.steps,
-        solution.kkt.worst,
-        threshold,
+        seconds,
     )
     return {
         "threshold": threshold,
@@ -97,4 +102,5 @@ def _record(task: str, value: float, solution: Solution, calibration: Calibratio
         "status": solution.status.name,
         "steps": solution.steps,
         "stationarity": solution.kkt.stationarity,
+        "seconds": seconds,
     }
