@@ -58,6 +58,7 @@ def test_parquet_gives_what_csv_gives(tmp_path: Path) -> None:
     from_csv = _load(tmp_path, CSV, **ROLES)
     frame = pd.read_csv(tmp_path / "patients.csv")
     frame["flu"] = frame["flu"].astype(bool)
+    frame.index = pd.Index(range(7, 7 + len(frame)))[::-1]  # kept in the file as a column, and no feature
     frame.to_parquet(tmp_path / "patients.parquet")
     table = TabularDataset(filepath=str(tmp_path / "patients.parquet"), **ROLES).load()
     np.testing.assert_array_equal(table.features, from_csv.features)

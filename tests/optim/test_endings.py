@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim import IDBPD, Constraint, Problem, Solution, Status, solve
-from idbpd.optim.sets import Box, Space
+from idbpd.optim.sets import Ball, Box, Space
 
 
 def at(*numbers: float) -> Tensor:
@@ -157,3 +157,21 @@ def test_a_kink_gives_the_right_point_and_no_false_certificate(metric: str) -> N
 
     torch.testing.assert_close(solution.x, at(1, 0), rtol=0, atol=1e-4)
     assert (solution.status is Status.CONVERGED) == (solution.kkt.worst <= 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_linear_function_over_a_ball_has_an_exact_maximiser(seed: int) -> None:
+    # w'x over the unit ball is ||x||: the nearest point of the disc to (3, 4), with multiplier 4.
+    generator = torch.Generator().manual_seed(seed)
+    centre = torch.tensor([3.0, 4.0], dtype=torch.float64)
+    problem = Problem(
+        lambda x: 0.5 * (x - centre).square().sum(),
+        constraints=[Constraint(lambda x, w: w @ x - 1, Ball(torch.zeros(2), 1.0))],
+    )
+    start = 2 * torch.randn(2, generator=generator, dtype=torch.float64)
+
+    solution = solve(problem, start, IDBPD(), 100, 1e-6, None)
+
+    assert solution.status is Status.CONVERGED
+    torch.testing.assert_close(solution.x, centre / 5, atol=1e-5, rtol=0)
+    assert solution.multipliers.item() == pytest.approx(4, abs=1e-4)

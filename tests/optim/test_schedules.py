@@ -28,7 +28,7 @@ def test_values() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: IDBPD.paper(gamma=0.0), "value must be positive, got 0.0"),
+        (lambda: IDBPD.paper(gamma=0.0), "gamma must be positive, got 0.0"),
         (lambda: IDBPD.paper(alpha=-1.0), "alpha must be positive, got -1.0"),
         (lambda: LogarithmicSteps(0), "factor must be positive, got 0"),
         (lambda: TheoremConstraintSteps(10, theta=1.0), "theta must lie strictly between 0 and 1, got 1.0"),

@@ -90,6 +90,13 @@ def test_what_cannot_be_resumed(tmp_path: Path) -> None:
         solve(Problem(lambda x: x.sum()), torch.zeros(3), state=solution.state)
     with pytest.raises(ValueError, match=r"state has dtype torch.float32, but x0 has torch.float64"):
         solve(problem(), torch.zeros(40, dtype=torch.float64), state=solution.state)
+    with pytest.raises(ValueError, match="state has 2 constraints, but the problem has 0"):
+        solve(Problem(lambda x: x.square().sum()), torch.zeros(40), state=solution.state)
+    with pytest.raises(ValueError, match="another method: it has a IDBPDState, Algorithm1 needs a Algorithm1State"):
+        solve(problem(), torch.zeros(40), IDBPD.paper(), state=solution.state)
+    (tmp_path / "text.pt").write_text("not a state")
+    with pytest.raises(ValueError, match="is not a saved state"):
+        load_state(tmp_path / "text.pt")
     torch.save({"format": 0}, tmp_path / "other.pt")
     with pytest.raises(ValueError, match="is not a saved state of format 1"):
         load_state(tmp_path / "other.pt")

@@ -79,11 +79,11 @@ def test_samples_without_a_label_can_be_kept_with_a_zero_target() -> None:
 
 
 def test_tasks_by_name_and_index_in_the_order_given() -> None:
-    train, _ = _split(_table(), tasks={"urgent": ["l5", 0], "other": [3], "third": ["l1"]})
+    train, _ = _split(_table(), tasks={"urgent": ["l5", 0], "other": [3, 2], "third": ["l1", "l4"]})
     assert [(task.name, task.labels) for task in train.tasks] == [
         ("urgent", ("l5", "l0")),
-        ("other", ("l3",)),
-        ("third", ("l1",)),
+        ("other", ("l3", "l2")),
+        ("third", ("l1", "l4")),
     ]
     assert train.priority.name == "urgent"
     assert [task.name for task in train.limited] == ["other", "third"]
@@ -92,7 +92,7 @@ def test_tasks_by_name_and_index_in_the_order_given() -> None:
 def test_the_source_can_name_the_tasks_and_the_parameters_go_first() -> None:
     table = _table(tasks={"b": ("l4", "l5"), "a": ("l2", "l3")})
     assert [task.name for task in _split(table)[0].tasks] == ["b", "a"]
-    assert [task.name for task in _split(table, tasks={"x": [0], "y": [1]})[0].tasks] == ["x", "y"]
+    assert [task.name for task in _split(table, tasks={"x": [0, 1], "y": [2, 3]})[0].tasks] == ["x", "y"]
 
 
 def test_by_position_every_sample_has_one_of_all_classes_in_each_task() -> None:
@@ -115,6 +115,7 @@ def test_by_position_every_sample_has_one_of_all_classes_in_each_task() -> None:
         ({"tasks": {"a": [0, "l0"], "b": [1]}}, "label 'l0' stands in task 'a' and again in 'a'"),
         ({"tasks": {"a": [0]}}, "there are 1 tasks; it takes one to improve and at least one to limit"),
         ({"tasks": {"a": [0], "b": []}}, "task 'b' has no labels"),
+        ({"tasks": {"a": [0, 1], "b": [2]}}, "task 'b' has one label, 'l2', and so nothing to choose from"),
         ({"tasks": {"a": [0], "b/c": [1]}}, "task name 'b/c' is not valid: use letters, digits, '_' and '-'"),
         ({"by": "position"}, "split.by = 'position', but the table has no positions; only composed images do"),
         ({"by": "position", "tasks": {"a": [0], "b": [1]}}, "split.by = 'position' makes the tasks itself"),
@@ -158,14 +159,15 @@ def test_no_group_is_on_both_sides_and_the_seed_decides() -> None:
 
 def test_groups_are_divided_so_that_a_label_of_few_groups_is_on_both_sides() -> None:
     groups = np.repeat(np.arange(10), 10)
-    labels = np.tile([[1, 0], [0, 1]], (50, 1)).astype(np.int8)
-    labels[:, 1] |= np.isin(groups, (3, 7))  # only two groups have more than their half of the second label
+    labels = np.tile([[1, 0, 0, 0], [0, 0, 1, 0]], (50, 1)).astype(np.int8)
+    labels[:, 2] |= np.isin(groups, (3, 7))  # only two groups have more than their half of the third label
+    labels[::7, 1], labels[::9, 3] = 1, 1
     table = MultiLabelTable(
-        np.zeros((100, 1), dtype=np.float32), ("x",), labels, ("p", "q"), groups=groups.astype(np.int64)
+        np.zeros((100, 1), dtype=np.float32), ("x",), labels, ("p", "p2", "q", "q2"), groups=groups.astype(np.int64)
     )
     for seed in range(5):
         train, test = _split(table, seed=seed)
-        shares = [float((part["constraint"].targets > 0).sum() / len(part.features)) for part in (train, test)]
+        shares = [float((part["constraint"].targets[:, 0] > 0).sum() / len(part.features)) for part in (train, test)]
         assert shares == pytest.approx([0.6, 0.6], abs=0.16)
 
 

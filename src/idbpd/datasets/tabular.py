@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -20,6 +21,9 @@ from idbpd.datasets.table import MultiLabelTable, Origin
 from idbpd.errors import ConfigurationError, DataError
 
 FORMATS = ("csv", "parquet")
+
+
+_INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
 
 
 class TabularDataset(FileDataset[MultiLabelTable]):
@@ -100,9 +104,11 @@ def read_parquet(content: bytes, name: str) -> pa.Table:
     """The columns of a Parquet file."""
     try:
         # Not read_table: it cannot read a file with a column twice, and blames the file's format.
-        return pyarrow.parquet.ParquetFile(io.BytesIO(content)).read()
+        table = pyarrow.parquet.ParquetFile(io.BytesIO(content)).read()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{name}: not a Parquet file, or a damaged one: {_first_line(error)}") from error
+    # pandas keeps the index of a shuffled or filtered table as a column: a row's number is not a feature of it.
+    return table.drop_columns([column for column in table.column_names if _INDEX_OF_PANDAS.fullmatch(column)])
 
 
 def read_csv(content: bytes, name: str, *, delimiter: str = ",", encoding: str = "utf-8") -> tuple[pa.Table, Origin]:

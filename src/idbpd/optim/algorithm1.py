@@ -67,6 +67,11 @@ class Algorithm1:
     check_every: int = 64
 
     @property
+    def state_type(self) -> type[Algorithm1State]:
+        """What its states are."""
+        return Algorithm1State
+
+    @property
     def picks_by_residual(self) -> bool:
         """Theorem 2 is about the iterate with the smallest worst residual."""
         return True

@@ -1,6 +1,7 @@
 """Saving a run's state to a file and reading it back, exactly: tensors and plain data only, no code in the file."""
 
 import os
+import pickle
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,10 @@ def save_state(state: RunState, path: str | Path) -> None:
 
 def load_state(path: str | Path, device: torch.device | str | None = None) -> RunState:
     """The state that `save_state` wrote, on ``device`` (where it was, when None)."""
-    content = torch.load(path, map_location=device, weights_only=True)
+    try:
+        content = torch.load(path, map_location=device, weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        raise ValueError(f"{path} is not a saved state") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"{path} is not a saved state of format {_FORMAT}")
     state = _decode(content["state"])

@@ -94,12 +94,17 @@ class IDBPD:
         constraints.
         """
         return Algorithm1(
-            gamma=gamma if callable(gamma) else constant(gamma),
+            gamma=gamma if callable(gamma) else constant(gamma, "gamma"),
             alpha=alpha if callable(alpha) else barrier(alpha),
             objective_steps=LogarithmicSteps(2) if objective_steps is None else objective_steps,
             constraint_steps=LogarithmicSteps(10) if constraint_steps is None else constraint_steps,
             accelerated=accelerated,
         )
+
+    @property
+    def state_type(self) -> type[IDBPDState]:
+        """What its states are."""
+        return IDBPDState
 
     @property
     def check_every(self) -> int:

@@ -41,6 +41,11 @@ class Method(Protocol[S]):
     """A way to go from one iterate to the next. A method never owns the loop."""
 
     @property
+    def state_type(self) -> type[S]:
+        """What its states are: a run is resumed by the method that left it."""
+        ...
+
+    @property
     def check_every(self) -> int:
         """After how many steps the loop may look at the numbers; looking waits for the device."""
         ...

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from idbpd.optim.inner_function import InnerFunction, Local
 from idbpd.optim.quadratic_program import maximise_quadratic, maximise_separable
-from idbpd.optim.sets import Box, ConvexSet
+from idbpd.optim.sets import Ball, Box, ConvexSet
 
 _HALVINGS = 40
 _SLACK = 100.0  # how far the function's own rounding may be above that of its value
@@ -140,7 +140,8 @@ def _polish(f: InnerFunction, over: ConvexSet, end: Ascended) -> Ascended:
     """
     for _ in range(_PATIENCE):
         at, quality, curvature = end
-        if not curvature.is_definite:
+        # On a ball the boundary bends even where the function does not: a linear function has one maximiser there.
+        if not (curvature.is_definite or (curvature.is_concave and isinstance(over, Ball))):
             break
         target = _target(over, at, curvature)
         eps = torch.finfo(at.here.point.dtype).eps

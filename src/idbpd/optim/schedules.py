@@ -8,9 +8,9 @@ from typing import TypeAlias, final
 Schedule: TypeAlias = Callable[[int], float]
 
 
-def constant(value: float) -> Schedule:
-    """The same value at every step: the step size gamma of the experiments."""
-    _positive("value", value)
+def constant(value: float, name: str = "value") -> Schedule:
+    """The same value at every step: the step size gamma of the experiments. Errors call it ``name``."""
+    _positive(name, value)
     return lambda _: value
 
 

@@ -236,7 +236,7 @@ class Space(ConvexSet):
 
 def _bound(name: str, value: Tensor | float, owner: str = "Box") -> Tensor:
     """A bound as a floating point tensor without NaN."""
-    bound = value if isinstance(value, Tensor) else torch.tensor(float(value), dtype=torch.float64)
+    bound = value if isinstance(value, Tensor) else torch.as_tensor(value, dtype=torch.float64)
     if not bound.is_floating_point():
         bound = bound.to(torch.float64)
     if bound.numel() == 0:

@@ -26,8 +26,8 @@ def solve(
     method: Method[Any] = _DEFAULT,
     max_steps: int = 20_000,
     tolerance: float = 1e-6,
-    *,
     callback: Callback | None = None,
+    *,
     state: RunState | None = None,
 ) -> Solution:
     """Run ``method`` on ``problem`` from ``x0`` until all KKT residuals are at most ``tolerance`` or ``max_steps``
@@ -37,6 +37,8 @@ def solve(
     ``state``, the ``solution.state`` of an earlier run of the same method on the same problem, goes on from there
     exactly as if that run had not ended; ``max_steps`` counts from the very start, and ``x0`` only gives the shape.
     """
+    if isinstance(method, type):
+        raise TypeError(f"method must be an instance such as {method.__name__}(), got the class {method.__name__}")
     if isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 0:
         raise ValueError(f"max_steps must be a non-negative integer, got {max_steps!r}")
     if not 0 < tolerance < math.inf:
@@ -46,7 +48,7 @@ def solve(
     records: list[Record] = []
     stopped = False
     if state is not None:
-        run = _resumed(state, oracle, x)
+        run = _resumed(state, method, oracle, x)
     else:
         first = method.init(oracle, x)
         iterate = method.iterate(first)
@@ -153,7 +155,7 @@ def _last_step(run: RunState, tolerance: float) -> int:
     return max(int(wild[0]) - 1, 0) if wild.numel() else run.step
 
 
-def _resumed(state: RunState, oracle: "_Counted", x: Tensor) -> RunState:
+def _resumed(state: RunState, method: Method[Any], oracle: "_Counted", x: Tensor) -> RunState:
     """``state`` after a check that it fits; the counts go on from there."""
     if state.best.x.shape != x.shape:
         raise ValueError(
@@ -161,6 +163,15 @@ def _resumed(state: RunState, oracle: "_Counted", x: Tensor) -> RunState:
         )
     if state.best.x.dtype != x.dtype:
         raise ValueError(f"state has dtype {state.best.x.dtype}, but x0 has {x.dtype}")
+    if len(state.best.maximisers) - 1 != oracle.constraint_count:
+        raise ValueError(
+            f"state has {len(state.best.maximisers) - 1} constraints, but the problem has {oracle.constraint_count}"
+        )
+    if not isinstance(state.method, method.state_type):
+        raise ValueError(
+            f"state is that of another method: it has a {type(state.method).__name__}, "
+            f"{type(method).__name__} needs a {method.state_type.__name__}"
+        )
     oracle.evaluations, oracle.gradients = state.evaluations, state.gradients
     return state
 

@@ -19,7 +19,7 @@ from idbpd.errors import DataError
 NUMERIC = ("numeric", "real", "integer")
 TEXT = ("string", "date")
 UTF8_MARK = b"\xef\xbb\xbf"
-_MEKA_COUNT = re.compile(r"-C\s+(-?[0-9]+)(?=\s|$)", re.IGNORECASE)
+_MEKA_COUNT = re.compile(r"(?<!\S)-C\s+(-?[0-9]+)(?=\s|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Header:
 
     def meka_labels(self) -> range | None:
         """Which attributes MEKA's ``-C n`` in the relation's name marks as labels: the first n, or the last -n."""
-        found = _MEKA_COUNT.search(self.relation)
+        found = _MEKA_COUNT.search(self.relation.rpartition(":")[2])
         if found is None:
             return None
         count, total = int(found.group(1)), len(self.attributes)

@@ -8,7 +8,7 @@ from idbpd.errors import DataError
 
 
 def read_mulan_labels(content: bytes, name: str) -> LabelNames:
-    """The names in the order of the file, each with the line that names it; labels of a hierarchy count like others."""
+    """The names in this file's order, each with the line that names it; labels of a hierarchy count like others."""
     names: list[str] = []
     said_by: list[str] = []
     parser = expat.ParserCreate()

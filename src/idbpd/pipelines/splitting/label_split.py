@@ -95,3 +95,9 @@ def _require_usable(table: MultiLabelTable, tasks: Mapping[str, Sequence[int]]) 
                     f"label {table.label_names[column]!r} stands in task {task_of[column]!r} and again in {name!r}"
                 )
             task_of[column] = name
+    for name, columns in tasks.items():
+        if len(columns) == 1:
+            raise ConfigurationError(
+                f"task {name!r} has one label, {table.label_names[columns[0]]!r}, and so nothing to choose from; "
+                "for a yes-or-no label add a column with its opposite"
+            )
