@@ -98,7 +98,7 @@ def test_what_cannot_be_resumed(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not a saved state"):
         load_state(tmp_path / "text.pt")
     torch.save({"format": 0}, tmp_path / "other.pt")
-    with pytest.raises(ValueError, match="is not a saved state of format 1"):
+    with pytest.raises(ValueError, match="is not a saved state of format 2"):
         load_state(tmp_path / "other.pt")
 
 
