@@ -102,6 +102,18 @@ def test_what_cannot_be_resumed(tmp_path: Path) -> None:
         load_state(tmp_path / "other.pt")
 
 
+def test_the_numbers_of_the_host_stay_there_on_another_device(tmp_path: Path) -> None:
+    solution = solve(problem(), torch.zeros(40), max_steps=3)
+    save_state(solution.state, tmp_path / "state.pt")
+
+    state = load_state(tmp_path / "state.pt", device="meta")
+
+    place = state.method.place
+    assert {part.device.type for part in (state.best.x, place.evaluation.x, state.method.slopes.rows)} == {"meta"}
+    assert {part.device.type for part in (place.g, state.method.slopes.gram, state.history.f)} == {"cpu"}
+    assert torch.equal(place.g, solution.state.method.place.g)
+
+
 class Unknown(NamedTuple):
     number: int
 

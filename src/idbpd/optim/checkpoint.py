@@ -15,6 +15,7 @@ from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Verdict
 from idbpd.optim.metric import Metric
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers
+from idbpd.optim.outlook import Ahead
 from idbpd.optim.place import Place, Slopes
 from idbpd.optim.solution import Best, History, RunState
 
@@ -33,10 +34,19 @@ def register(kind: type[tuple[Any, ...]]) -> type[tuple[Any, ...]]:
 
 _OURS: tuple[type[tuple[Any, ...]], ...] = (
     *(RunState, Best, History, Evaluation, Gradients, Maximisers, Residuals, Verdict),
-    *(Algorithm1State, IDBPDState, Place, Slopes, Metric),
+    *(Algorithm1State, IDBPDState, Place, Slopes, Ahead, Metric),
 )
 for _kind in _OURS:
     register(_kind)
+
+# What stays in host memory whatever the device of the run is.
+_ON_HOST = {
+    "History": set(History._fields),
+    "IDBPDState": {"margin"},
+    "Place": {"g", "certifying", "products"},
+    "Slopes": {"gram"},
+    "Ahead": {"weights", "g"},
+}
 
 
 def save_state(state: RunState, path: str | Path) -> None:
@@ -57,12 +67,12 @@ def save_state(state: RunState, path: str | Path) -> None:
 def load_state(path: str | Path, device: torch.device | str | None = None) -> RunState:
     """The state that `save_state` wrote, on ``device`` (where it was, when None)."""
     try:
-        content = torch.load(path, map_location=device, weights_only=True)
+        content = torch.load(path, map_location=None if device is None else "cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise ValueError(f"{path} is not a saved state") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"{path} is not a saved state of format {_FORMAT}")
-    state = _decode(content["state"])
+    state = _decode(content["state"], device)
     if not isinstance(state, RunState):
         raise ValueError(f"{path} holds a {type(state).__name__}, not the state of a run")
     return state
@@ -87,12 +97,16 @@ def _encode(value: object) -> object:
     raise TypeError(f"a saved state cannot hold a {type(value).__name__}")
 
 
-def _decode(value: object) -> object:
+def _decode(value: object, device: torch.device | str | None) -> object:
+    """What `_encode` made plain, with its tensors on ``device``, or where they are when None."""
+    if isinstance(value, Tensor):
+        return value if device is None else value.to(device)
     if not isinstance(value, dict):
         return value
     kind, parts = value["kind"], value["parts"]
     if kind == "":
-        return tuple(_decode(part) for part in parts)
+        return tuple(_decode(part, device) for part in parts)
     if kind not in _KINDS:
         raise ValueError(f"the saved state has a part of the unknown kind {kind!r}; known: {', '.join(sorted(_KINDS))}")
-    return _KINDS[kind](**{name: _decode(part) for name, part in parts.items()})
+    on_host = _ON_HOST.get(kind, set())
+    return _KINDS[kind](**{name: _decode(part, None if name in on_host else device) for name, part in parts.items()})

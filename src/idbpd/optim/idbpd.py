@@ -19,8 +19,9 @@ from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.metric import identity
 from idbpd.optim.model import Model, violation
 from idbpd.optim.oracle import Evaluation, Oracle
+from idbpd.optim.outlook import Ahead, Outlook
 from idbpd.optim.penalty import Merit, steer
-from idbpd.optim.place import Place, Slopes, arrive, unlearnt
+from idbpd.optim.place import Arrival, Place, Slopes, arrive, unlearnt
 from idbpd.optim.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.search import Found, Unbounded, search
 from idbpd.optim.secant import Learnt, Step, learn_pair, learn_scale
@@ -33,6 +34,7 @@ class IDBPDState(NamedTuple):
 
     place: Place
     slopes: Slopes
+    ahead: Ahead | None  # the first trial of the next search, where it has been made already
     penalty: float  # mu of the merit function; 0 before it is first chosen
     t: float  # the length of arc that the last search accepted
     floor: float  # an objective below this counts as unbounded
@@ -106,9 +108,9 @@ class IDBPD:
         """The start, with the identity as the metric."""
         evaluation = oracle.evaluate(x, oracle.start(x))
         none = torch.zeros(oracle.constraint_count, dtype=torch.float64)
-        place, slopes = _afresh(oracle, evaluation, none)
+        place, slopes, _ = _afresh(oracle, evaluation, none)
         floor = -max(1.0, abs(place.f)) / torch.finfo(x.dtype).eps ** 2
-        return IDBPDState(place, slopes, 0.0, 1.0, floor, none, None, torch.inf, 0, place.worst, 0, None)
+        return IDBPDState(place, slopes, None, 0.0, 1.0, floor, none, None, torch.inf, 0, place.worst, 0, None)
 
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best."""
@@ -153,39 +155,58 @@ class IDBPD:
             return _restore(state)
         merit = Merit(model.objective, penalty)
         doubt = merit.noise(place.doubts)
-        t = min(1.0, 8 * state.t)
+        t, values = _first_length(state.t), (place.f, place.g)
         while True:
-            found = search(oracle, place.evaluation, (place.f, place.g), model, merit, doubt=doubt, t=t)
+            found = search(oracle, place.evaluation, values, model, merit, doubt=doubt, t=t, ahead=state.ahead)
             if found is None:
                 return None
             if isinstance(found, Unbounded):
                 return state._replace(verdict=_UNBOUNDED)
-            there, learnt = self._go(oracle, state, found)
+            # By how much the linearised constraints were too low.
+            margin = (found.g - place.g - found.proposal.change).clamp(min=0)
+            following = state._replace(
+                penalty=penalty, margin=margin, t=1.0 if self.metric == "identity" else found.proposal.t
+            )
+            there, learnt, ahead = self._go(oracle, following, found)
             if there.worst < torch.inf:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
-        # By how much the linearised constraints were too low.
-        margin = (there.g - place.g - found.proposal.change).clamp(min=0)
-        t = 1.0 if self.metric == "identity" else found.proposal.t
-        state = state._replace(place=there, slopes=learnt, penalty=penalty, margin=margin, t=t)
+        state = following._replace(place=there, slopes=learnt, ahead=ahead)
         stalled = 0 if there.worst < state.best_worst or found.proposal.reduction > doubt else state.stalled + 1
         state = state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst))
         return _judged(oracle, state, tolerance)
 
-    def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> tuple[Place, Slopes]:
-        """Go where a search has ended, and learn about curvature on the way."""
+    def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> Arrival:
+        """Go where a search has ended, learn about curvature on the way, and look ahead."""
         place, metric = state.place, state.slopes.metric
         gradients = oracle.differentiate(found.evaluation)
         s = found.evaluation.x - place.evaluation.x
         step = Step(s, found.proposal.weights, found.proposal.t, place.gradients, gradients)
         learnt = learn_scale(metric, step) if self.metric == "identity" else learn_pair(metric, step, self.memory)
-        return arrive(found.evaluation, gradients, place.certifying, learnt, metric)
+        outlook = None
+        if s.device.type != "cpu":  # where there is something to wait for
+            outlook = self._outlook(oracle, state, found)
+        return arrive(found.evaluation, gradients, place.certifying, learnt, metric, outlook)
+
+    def _outlook(self, oracle: Oracle, state: IDBPDState, found: Found) -> Outlook:
+        """What the next search will look like, as far as ``state`` and the values found tell."""
+        t, objective, penalty = _first_length(state.t), 1.0, state.penalty
+        budget = 10 * penalty if t == 1 else penalty  # `steer` raises it so far where a full step wants more
+        if state.restoring_from is not None:
+            objective, penalty, budget = 0.0, 1.0, 1.0
+        positive = found.proposal.multipliers > 0
+        return Outlook(oracle, t, objective, found.g, state.margin, penalty, budget, positive)
 
 
 _UNBOUNDED = Verdict(Status.DIVERGED.value, "the objective is unbounded below")
 
 
-def _afresh(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> tuple[Place, Slopes]:
+def _first_length(last: float) -> float:
+    """How far the first trial of a search goes, from where the last search ended."""
+    return min(1.0, 8 * last)
+
+
+def _afresh(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> Arrival:
     """A place that no step led to."""
     metric = identity(evaluation.x)
     kept = torch.ones((), dtype=torch.bool, device=evaluation.x.device)
@@ -194,7 +215,7 @@ def _afresh(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> tuple[Pla
 
 def _forgetful(state: IDBPDState) -> IDBPDState:
     """``state`` without what was learnt about curvature, besides its scale."""
-    return state._replace(slopes=unlearnt(state.place, state.slopes.scale), t=1.0)
+    return state._replace(slopes=unlearnt(state.place, state.slopes.scale), ahead=None, t=1.0)
 
 
 def _judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
@@ -217,7 +238,7 @@ def _leave(oracle: Oracle, state: IDBPDState) -> IDBPDState:
 def _restore(state: IDBPDState) -> IDBPDState:
     """Begin to minimise the violation alone, in a metric of its own."""
     slopes = unlearnt(state.place, restoration.first_scale(state.place))
-    return state._replace(restoring_from=violation(state.place.g), slopes=slopes, t=1.0)
+    return state._replace(restoring_from=violation(state.place.g), slopes=slopes, ahead=None, t=1.0)
 
 
 def _displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
@@ -230,7 +251,7 @@ def _displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
         return state._replace(verdict=Verdict(Status.INFEASIBLE.value, reason))
     here = state.place.evaluation
     evaluation = oracle.evaluate(restoration.displaced(here.x, count), here.maximisers)
-    there, _ = _afresh(oracle, evaluation, state.place.certifying)
+    there, *_ = _afresh(oracle, evaluation, state.place.certifying)
     place = there if there.worst < torch.inf else state.place
     slopes = unlearnt(place, restoration.first_scale(place))
-    return state._replace(place=place, slopes=slopes, t=1.0, least_violation=least, displacements=count + 1)
+    return state._replace(place=place, slopes=slopes, ahead=None, t=1.0, least_violation=least, displacements=count + 1)

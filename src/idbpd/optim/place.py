@@ -10,6 +10,7 @@ from idbpd.optim.host import number, read, truth
 from idbpd.optim.kkt import Residuals, residuals
 from idbpd.optim.metric import Metric, identity
 from idbpd.optim.oracle import Evaluation, Gradients
+from idbpd.optim.outlook import Ahead, Outlook
 from idbpd.optim.penalty import doubts
 from idbpd.optim.secant import Learnt
 from idbpd.optim.small_qp import minimise_on_orthant
@@ -40,11 +41,24 @@ class Slopes(NamedTuple):
     gram: Tensor  # (1 + c, 1 + c) on the host: inner products of the gradients in the metric
 
 
+class Arrival(NamedTuple):
+    """A place, its slopes, and the trial beyond it where one was made."""
+
+    place: Place
+    slopes: Slopes
+    ahead: Ahead | None
+
+
 def arrive(
-    evaluation: Evaluation, gradients: Gradients, around: Tensor, learnt: Learnt, before: Metric
-) -> tuple[Place, Slopes]:
+    evaluation: Evaluation,
+    gradients: Gradients,
+    around: Tensor,
+    learnt: Learnt,
+    before: Metric,
+    outlook: Outlook | None = None,
+) -> Arrival:
     """The place of an evaluated and differentiated point, and its slopes in the metric that was ``learnt`` on the way
-    there: the metric ``before`` where nothing was.
+    there: the metric ``before`` where nothing was. With an ``outlook``, the next trial as well. All by one wait.
 
     ``around`` is the multipliers of the place before, on the host. That the gradient of the Lagrangian with them is
     computed before its inner products are is what keeps the digits of a small residual.
@@ -55,16 +69,27 @@ def arrive(
     basis64 = basis.to(torch.float64)
     lagrangian = basis64[0] + around.to(x.device) @ basis64[1:]
     vectors = torch.cat([basis64, lagrangian.unsqueeze(0)])
-    f, g, products, gram, doubtful, length, scale, kept = read(
+    gram = rows.to(torch.float64) @ basis64.T
+    gram = (gram + gram.T) / 2
+    of_trial: tuple[Tensor, ...] = ()
+    if outlook is not None:
+        trial, weights = outlook.trial(evaluation, rows, gram)
+        of_trial = (weights, trial.f, trial.g, (trial.x != x).any())
+    f, g, products, gram, doubtful, length, scale, kept, *of_trial_read = read(
         evaluation.f,
         evaluation.g,
         vectors @ vectors.T,
-        rows.to(torch.float64) @ basis64.T,
+        gram,
         doubts(evaluation, gradients),
         torch.linalg.vector_norm(x, dtype=torch.float64),
         learnt.metric.scale,
         learnt.kept,
+        *of_trial,
     )
+    ahead = None
+    if outlook is not None:
+        weights, f_trial, g_trial, moved = of_trial_read
+        ahead = Ahead(trial, outlook.t, weights, number(f_trial), g_trial, truth(moved))
     multipliers, worst = _certify(number(f), g, products, around)
     on_device = multipliers.to(x.device)
     place = Place(
@@ -81,7 +106,7 @@ def arrive(
         number(length),
     )
     metric = learnt.metric if truth(kept) else before
-    return place, Slopes(metric, number(scale), rows, (gram + gram.T) / 2)
+    return Arrival(place, Slopes(metric, number(scale), rows, gram), ahead)
 
 
 def unlearnt(place: Place, scale: float) -> Slopes:

@@ -8,6 +8,7 @@ from torch import Tensor
 from idbpd.optim.host import number, read, truth
 from idbpd.optim.model import Model, Proposal, violation
 from idbpd.optim.oracle import Evaluation, Oracle
+from idbpd.optim.outlook import Ahead
 from idbpd.optim.penalty import Merit
 
 _SUFFICIENT = 1e-4  # share of the model's reduction that must be real
@@ -21,6 +22,7 @@ class Found(NamedTuple):
 
     evaluation: Evaluation
     proposal: Proposal
+    g: Tensor  # the constraints there, on the host
 
 
 class Unbounded(NamedTuple):
@@ -36,13 +38,14 @@ def search(
     *,
     doubt: float,
     t: float,
+    ahead: Ahead | None = None,
 ) -> Found | Unbounded | None:
     """Shorten the arc from ``t`` on until the merit function falls by a fair share of what the model says, up to
     ``doubt``.
 
     A trial value that is not finite only shortens the arc. When the curvature of a constraint spoils the first trial
     (the effect of Maratos), a second-order correction comes first: the model with the constraints' values at the trial.
-    None when no length will do.
+    A first trial that was evaluated ``ahead`` is not evaluated again. None when no length will do.
     """
     f, g = values
     start = merit.at(f, g)
@@ -51,18 +54,21 @@ def search(
         proposal = model.propose(t, merit.penalty)
         if not proposal.reduction > 0:
             break
-        evaluation = oracle.evaluate(here.x + model.direction(proposal), here.maximisers)
-        f_new, g_new, moved = _values(evaluation, here)
+        if ahead is not None and ahead.is_trial(proposal):
+            evaluation, f_new, g_new, moved = ahead.evaluation, ahead.f, ahead.g, ahead.moved
+        else:
+            evaluation = oracle.evaluate(here.x + model.direction(proposal), here.maximisers)
+            f_new, g_new, moved = _values(evaluation, here)
         if not moved:
             break
         if f_new == -math.inf and merit.objective > 0 and truth((g_new <= 0).all()):
             return Unbounded()
         new = _credited(merit, proposal, values, f_new, g_new)
         if start - new >= _SUFFICIENT * proposal.reduction - doubt:
-            return Found(evaluation, proposal)
+            return Found(evaluation, proposal, g_new)
         if start - new >= -_DOUBTFUL * doubt and proposal.reduction <= _DOUBTFUL * doubt:
             # Rounding hides whether the point is better. Shorter steps would not show it either: trust the model.
-            return Found(evaluation, proposal)
+            return Found(evaluation, proposal, g_new)
         if (
             first
             and math.isfinite(new)
@@ -74,7 +80,7 @@ def search(
             f_again, g_again, _ = _values(again, here)
             gained = start - _credited(merit, proposal, values, f_again, g_again)
             if gained >= _SUFFICIENT * proposal.reduction - doubt:
-                return Found(again, corrected)
+                return Found(again, corrected, g_again)
         t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(g)))
         first = False
     return None
