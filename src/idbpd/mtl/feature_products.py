@@ -40,8 +40,8 @@ class FeatureProducts(Protocol):
         """X weight^T + bias, one row per sample."""
         ...
 
-    def backward(self, upstream: Upstream, parts: Sequence[Part], outputs: int) -> tuple[Tensor, Tensor]:
-        """The derivatives in the weight, U^T X, and in the bias, the sum of U's rows; U is zero outside the parts."""
+    def backward(self, upstream: Upstream, parts: Sequence[Part], of_weight: Tensor, of_bias: Tensor) -> None:
+        """Add the derivatives in the weight, U^T X, and in the bias, the sum of U's rows; U is zero outside the parts."""
         ...
 
 
@@ -70,16 +70,13 @@ class DenseFeatures:
             torch.addmm(bias, features, weight.T, out=out[block])
         return out
 
-    def backward(self, upstream: Upstream, parts: Sequence[Part], outputs: int) -> tuple[Tensor, Tensor]:
+    def backward(self, upstream: Upstream, parts: Sequence[Part], of_weight: Tensor, of_bias: Tensor) -> None:
         """Each row is picked once for all the outputs that need it."""
-        like = upstream(slice(0, 0), slice(0, 0))
-        of_weight, of_bias = like.new_zeros(outputs, self._table.shape[1]), like.new_zeros(outputs)
-        for rows, part in parts:
-            for block, features in self._blocks(rows, part.stop - part.start, like.dtype):
-                u = upstream(block, part)
-                of_weight[part].addmm_(u.T, features)
-                of_bias[part] += u.sum(dim=0)
-        return of_weight, of_bias
+        for rows, outputs in parts:
+            for block, features in self._blocks(rows, outputs.stop - outputs.start, of_weight.dtype):
+                u = upstream(block, outputs)
+                of_weight[outputs].addmm_(u.T, features)
+                of_bias[outputs] += u.sum(dim=0)
 
     def _blocks(
         self, chosen: Tensor | None, width: int, dtype: torch.dtype
@@ -119,16 +116,14 @@ class SparseFeatures:
         self._use(weight.dtype)
         return (self._by_row @ weight.T.contiguous()).add_(bias)
 
-    def backward(self, upstream: Upstream, parts: Sequence[Part], outputs: int) -> tuple[Tensor, Tensor]:
-        """One sparse product per part's outputs."""
-        like = upstream(slice(0, 0), slice(0, 0))
-        of_weight, of_bias = like.new_zeros(outputs, self._by_column.shape[0]), like.new_zeros(outputs)
-        whole = like.new_zeros(self._by_row.shape[0], outputs)
-        for rows, part in parts:
+    def backward(self, upstream: Upstream, parts: Sequence[Part], of_weight: Tensor, of_bias: Tensor) -> None:
+        """One sparse product for all parts."""
+        whole = of_weight.new_zeros(self._by_row.shape[0], len(of_bias))
+        for rows, outputs in parts:
             at = slice(0, len(whole)) if rows is None else rows
-            whole[at, part] = upstream(at, part)
-        of_weight.copy_((self._by_column @ whole).T)
-        return of_weight, whole.sum(dim=0, out=of_bias)
+            whole[at, outputs] = upstream(at, outputs)
+        of_weight += (self._by_column @ whole).T
+        of_bias += whole.sum(dim=0)
 
     def _use(self, dtype: torch.dtype) -> None:
         if self._by_row.dtype != dtype:

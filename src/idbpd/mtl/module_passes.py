@@ -39,7 +39,7 @@ class ModulePasses:
         with torch.no_grad():
             blocks = [self._logits(weights, block, x.dtype) for block in self._blocks(None)]
         return tuple(
-            torch.cat([block[task] for block in blocks]).index_select(0, places)
+            torch.cat([block[task].T for block in blocks], dim=1).index_select(1, places)
             for task, places in enumerate(self._union.positions)
         )
 
@@ -56,7 +56,7 @@ class ModulePasses:
                 parts = torch.autograd.grad(
                     logits[task],
                     list(leaves.values()),
-                    slope[block],
+                    slope[:, block].T,
                     retain_graph=task + 1 < len(slopes),
                     materialize_grads=True,  # the other tasks' heads have no part in this one
                 )

@@ -15,6 +15,11 @@ from idbpd.mtl.passes import Cotangent, in_union, union_of
 # with 1296 features). Where picking would cost more than it saves, rows without weight are multiplied by zero.
 UNITS_PER_PICK = 30
 
+# The same for the hidden activations, with few labels: picking a row costs as much as multiplying three.
+PICKS_PER_ROW = 3
+
+tanh_backward = torch.ops.aten.tanh_backward.default  # slope times 1 - h^2, without a copy in between
+
 
 class _Weights(NamedTuple):
     """The flat vector as the layers' weights, the heads of the problem's tasks in one."""
@@ -50,9 +55,9 @@ class TanhPasses:
         weights = self._weights(x)
         hidden = self._features.forward(weights.trunk, weights.bias).tanh_()
         self._last = weights, hidden
-        logits = torch.addmm(weights.offsets, hidden, weights.heads.T)
+        logits = torch.addmm(weights.offsets[:, None], weights.heads, hidden.T)
         return tuple(
-            logits[:, labels].index_select(0, places)
+            logits[labels].index_select(1, places)
             for labels, places in zip(self._labels, self._union.positions, strict=True)
         )
 
@@ -60,35 +65,37 @@ class TanhPasses:
         """The gradients of all tasks from one way through the rows that any of them gave weight."""
         assert self._last is not None  # there is no backward pass before a forward pass
         weights, hidden = self._last
-        slopes = torch.cat([in_union(self._union, task, c) for task, c in enumerate(cotangents)], dim=1)
+        slopes = torch.cat([in_union(self._union, task, c) for task, c in enumerate(cotangents)])
+        spread = torch.block_diag(*(weights.heads[labels] for labels in self._labels))
 
         def upstream(rows: Tensor | slice, outputs: slice) -> Tensor:
             """The derivative in the pre-activations for the tasks whose hidden units these are."""
-            h, slope = hidden[rows], slopes[rows]
-            tasks = range(outputs.start // self._units, outputs.stop // self._units)
-            back = [slope[:, self._labels[task]] @ weights.heads[self._labels[task]] for task in tasks]
-            return (1 - h * h).repeat(1, len(back)).mul_(torch.cat(back, dim=1)) if back else h
+            labels = self._labels_of(outputs)
+            h, slope = _picked(hidden, 0, rows), _picked(slopes[labels], 1, rows)
+            back = slope.T @ spread[labels, outputs]
+            return tanh_backward(back.view(len(h), -1, self._units), h.unsqueeze(1)).flatten(1)
 
         parts = self._parts(cotangents)
-        of_trunk, of_bias = self._features.backward(upstream, parts, self._units * len(cotangents))
-        of_heads = torch.zeros_like(weights.heads)
-        for rows, _ in parts:
-            # Of every task, also those that a part is not about: there the slopes are zero.
-            of_heads += slopes.T @ hidden if rows is None else slopes[rows].T @ hidden[rows]
-        return self._flat(of_trunk, of_bias, of_heads, slopes.sum(dim=0))
+        of_trunk = hidden.new_zeros(self._units * len(cotangents), self._inputs)
+        of_bias = hidden.new_zeros(len(of_trunk))
+        self._features.backward(upstream, parts, of_trunk, of_bias)
+        return self._flat(of_trunk, of_bias, _weighted_sums(slopes, hidden, parts), slopes.sum(dim=1))
+
+    def _labels_of(self, outputs: slice) -> slice:
+        """The labels of the tasks whose hidden units the outputs are."""
+        first, last = outputs.start // self._units, outputs.stop // self._units
+        return slice(self._labels[first].start, self._labels[last - 1].stop)
 
     def _parts(self, cotangents: Sequence[Cotangent]) -> list[Part]:
         """The rows with weight, by the tasks that gave it: rows of the same tasks go through one product."""
-        tasks, everything = len(cotangents), Part(None, slice(0, self._units * len(cotangents)))
-        given: list[Tensor] = []
-        for cotangent, places in zip(cotangents, self._union.positions, strict=True):
+        everything = Part(None, slice(0, self._units * len(cotangents)))
+        code = torch.zeros(self._union.size, dtype=torch.int64, device=self.device)
+        needless = len(cotangents) * self._union.size
+        for task, (cotangent, places) in enumerate(zip(cotangents, self._union.positions, strict=True)):
             if cotangent.samples is None:
                 return [everything]
-            given.append(places[cotangent.samples])
-        code = torch.zeros(self._union.size, dtype=torch.int64, device=self.device)
-        for task, rows in enumerate(given):
-            code[rows] += 1 << task
-        needless = tasks * self._union.size - sum(len(rows) for rows in given)
+            code[places[cotangent.samples]] += 1 << task
+            needless -= len(cotangent.samples)
         picks = int(code.count_nonzero())
         if needless * self._units <= UNITS_PER_PICK * picks:
             return [everything]
@@ -119,6 +126,23 @@ class TanhPasses:
             head = torch.cat([of_heads[labels].flatten(), of_offsets[labels]])
             gradients[task, begin : begin + len(head)] = head
         return gradients
+
+
+def _picked(table: Tensor, dim: int, places: Tensor | slice) -> Tensor:
+    """Rows or columns of a table; where they are a range, without a copy."""
+    if isinstance(places, slice):
+        return table.narrow(dim, places.start, places.stop - places.start)
+    return table.index_select(dim, places)
+
+
+def _weighted_sums(slopes: Tensor, hidden: Tensor, parts: Sequence[Part]) -> Tensor:
+    """The derivatives in the weights of the heads; outside the parts all slopes are zero."""
+    chosen = [part.rows for part in parts if part.rows is not None]
+    if len(chosen) < len(parts) or PICKS_PER_ROW * sum(map(len, chosen)) > len(hidden):
+        return slopes @ hidden
+    # A row may stand in several parts: the slopes of a part are those of its own tasks alone only in the first layer.
+    rows = torch.cat(chosen).unique()
+    return slopes.index_select(1, rows) @ hidden.index_select(0, rows)
 
 
 def _head_begins(units: int, inputs: int, classes: Sequence[int]) -> Iterator[int]:
