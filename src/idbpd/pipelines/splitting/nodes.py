@@ -63,14 +63,14 @@ def _tasks(tasks: list[TaskLabels], rows: NDArray[np.intp], part: str, keep_unla
 
 def _report(tasks: list[TaskLabels], train: MultiTaskData, test: MultiTaskData, parameters: SplitParameters) -> None:
     for task, part, held_out in zip(tasks, train.tasks, test.tasks, strict=True):
-        use = f"{part.size} training and {held_out.size} test samples" if parameters.test_fraction else "all for training"
+        parts = f"{part.size} training and {held_out.size} test samples"
         logger.info(
             "%s task: labels %s; %d samples with one of them%s: %s",
             task.name,
             ", ".join(task.labels),
             task.labelled.sum(),
             ", and those without are kept" if parameters.unlabelled == "keep" else "",
-            use,
+            parts if parameters.test_fraction > 0 else "all for training",
         )
 
 
