@@ -16,9 +16,9 @@ from torch import Tensor
 BLOCK = 1 << 20
 BLOCK_ON_AN_ACCELERATOR = 1 << 26
 
-# Below this part of non-zero features a sparse product is faster on a CPU (at 3 %, as in 20NG, 3.3 times forward and 2.7
-# times backward; at 22 %, as in Multi-MNIST, 0.7 times forward), and the two sparse copies take less than a third of
-# the memory of the table.
+# Below this part of non-zero features a sparse product is faster on a CPU (at 3 %, as in 20NG, it takes a third of the
+# time; at 22 %, as in Multi-MNIST, it takes longer), and the two sparse copies fill less than a third of the memory
+# of the table.
 SPARSE_BELOW = 0.08
 
 
@@ -41,7 +41,7 @@ class FeatureProducts(Protocol):
         ...
 
     def backward(self, upstream: Upstream, parts: Sequence[Part], of_weight: Tensor, of_bias: Tensor) -> None:
-        """Add the derivatives in the weight, U^T X, and in the bias, the sum of U's rows; U is zero outside the parts."""
+        """Add the derivatives in the weight, U^T X, and in the bias, the sum of U's rows; U is zero beside the parts."""
         ...
 
 
@@ -78,9 +78,7 @@ class DenseFeatures:
                 of_weight[outputs].addmm_(u.T, features)
                 of_bias[outputs] += u.sum(dim=0)
 
-    def _blocks(
-        self, chosen: Tensor | None, width: int, dtype: torch.dtype
-    ) -> Iterator[tuple[Tensor | slice, Tensor]]:
+    def _blocks(self, chosen: Tensor | None, width: int, dtype: torch.dtype) -> Iterator[tuple[Tensor | slice, Tensor]]:
         """Blocks of the chosen rows: which they are among those that take part, and their features."""
         count = self._count if chosen is None else len(chosen)
         numbers = BLOCK if self._table.device.type == "cpu" else BLOCK_ON_AN_ACCELERATOR

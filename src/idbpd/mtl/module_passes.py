@@ -26,7 +26,7 @@ class ModulePasses:
         self.device = data.features.device
         self._network = network
         self._features = data.features
-        self._heads = [data.tasks.index(task) for task in tasks]
+        self._heads = [data.position(task.name) for task in tasks]
         self._union = union_of(tasks, len(data.features))
         self._shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
         self._rows_at_a_time = ROWS_AT_A_TIME if self.device.type == "cpu" else ROWS_ON_AN_ACCELERATOR

@@ -30,6 +30,13 @@ class _Weights(NamedTuple):
     offsets: Tensor  # (labels of all tasks,)
 
 
+class _Weighted(NamedTuple):
+    """The rows that any task gave weight, and the same by the tasks that did."""
+
+    rows: Tensor | None  # None: all
+    parts: list[Part]
+
+
 class TanhPasses:
     """A `SharedNetwork` on the tasks of a problem.
 
@@ -46,8 +53,8 @@ class TanhPasses:
         self._units, self._inputs = network.trunk.weight.shape
         self._count = sum(parameter.numel() for parameter in network.parameters())
         self._labels = list(_spans([len(task.labels) for task in tasks]))
-        begins = dict(zip(data.tasks, _head_begins(self._units, self._inputs, data.classes), strict=True))
-        self._head_begins = [begins[task] for task in tasks]
+        begins = list(_head_begins(self._units, self._inputs, data.classes))
+        self._head_begins = [begins[data.position(task.name)] for task in tasks]
         self._last: tuple[_Weights, Tensor] | None = None
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
@@ -66,44 +73,53 @@ class TanhPasses:
         assert self._last is not None  # there is no backward pass before a forward pass
         weights, hidden = self._last
         slopes = torch.cat([in_union(self._union, task, c) for task, c in enumerate(cotangents)])
-        spread = torch.block_diag(*(weights.heads[labels] for labels in self._labels))
+        # The heads side by side, each for its own copy of the hidden units: one product leads back to all of them.
+        spread = hidden.new_zeros(len(slopes), self._units * len(cotangents))
+        for task, labels in enumerate(self._labels):
+            spread[labels, task * self._units : (task + 1) * self._units] = weights.heads[labels]
 
         def upstream(rows: Tensor | slice, outputs: slice) -> Tensor:
             """The derivative in the pre-activations for the tasks whose hidden units these are."""
             labels = self._labels_of(outputs)
             h, slope = _picked(hidden, 0, rows), _picked(slopes[labels], 1, rows)
             back = slope.T @ spread[labels, outputs]
-            return tanh_backward(back.view(len(h), -1, self._units), h.unsqueeze(1)).flatten(1)
+            into: Tensor = tanh_backward(back.view(len(h), -1, self._units), h.unsqueeze(1))
+            return into.flatten(1)
 
-        parts = self._parts(cotangents)
+        weighted = self._with_weight(cotangents)
         of_trunk = hidden.new_zeros(self._units * len(cotangents), self._inputs)
         of_bias = hidden.new_zeros(len(of_trunk))
-        self._features.backward(upstream, parts, of_trunk, of_bias)
-        return self._flat(of_trunk, of_bias, _weighted_sums(slopes, hidden, parts), slopes.sum(dim=1))
+        self._features.backward(upstream, weighted.parts, of_trunk, of_bias)
+        rows = weighted.rows
+        if rows is None or PICKS_PER_ROW * len(rows) > len(hidden):
+            of_heads = slopes @ hidden
+        else:
+            of_heads = slopes.index_select(1, rows) @ hidden.index_select(0, rows)
+        return self._flat(of_trunk, of_bias, of_heads, slopes.sum(dim=1))
 
     def _labels_of(self, outputs: slice) -> slice:
         """The labels of the tasks whose hidden units the outputs are."""
         first, last = outputs.start // self._units, outputs.stop // self._units
         return slice(self._labels[first].start, self._labels[last - 1].stop)
 
-    def _parts(self, cotangents: Sequence[Cotangent]) -> list[Part]:
+    def _with_weight(self, cotangents: Sequence[Cotangent]) -> _Weighted:
         """The rows with weight, by the tasks that gave it: rows of the same tasks go through one product."""
-        everything = Part(None, slice(0, self._units * len(cotangents)))
+        everything = _Weighted(None, [Part(None, slice(0, self._units * len(cotangents)))])
         code = torch.zeros(self._union.size, dtype=torch.int64, device=self.device)
         needless = len(cotangents) * self._union.size
         for task, (cotangent, places) in enumerate(zip(cotangents, self._union.positions, strict=True)):
             if cotangent.samples is None:
-                return [everything]
+                return everything
             code[places[cotangent.samples]] += 1 << task
             needless -= len(cotangent.samples)
-        picks = int(code.count_nonzero())
-        if needless * self._units <= UNITS_PER_PICK * picks:
-            return [everything]
+        rows = code.nonzero(as_tuple=True)[0]
+        if needless * self._units <= UNITS_PER_PICK * len(rows):
+            return everything
         parts = []
-        for combination in code.unique().tolist():
-            rows = (code == combination).nonzero(as_tuple=True)[0]
-            parts += [Part(rows, slice(a * self._units, b * self._units)) for a, b in _runs(combination)]
-        return parts
+        for combination in sorted(set(code[rows].tolist())):
+            of_these = (code == combination).nonzero(as_tuple=True)[0]
+            parts += [Part(of_these, slice(a * self._units, b * self._units)) for a, b in _runs(combination)]
+        return _Weighted(rows, parts)
 
     def _weights(self, x: Tensor) -> _Weights:
         units, inputs = self._units, self._inputs
@@ -133,16 +149,6 @@ def _picked(table: Tensor, dim: int, places: Tensor | slice) -> Tensor:
     if isinstance(places, slice):
         return table.narrow(dim, places.start, places.stop - places.start)
     return table.index_select(dim, places)
-
-
-def _weighted_sums(slopes: Tensor, hidden: Tensor, parts: Sequence[Part]) -> Tensor:
-    """The derivatives in the weights of the heads; outside the parts all slopes are zero."""
-    chosen = [part.rows for part in parts if part.rows is not None]
-    if len(chosen) < len(parts) or PICKS_PER_ROW * sum(map(len, chosen)) > len(hidden):
-        return slopes @ hidden
-    # A row may stand in several parts: the slopes of a part are those of its own tasks alone only in the first layer.
-    rows = torch.cat(chosen).unique()
-    return slopes.index_select(1, rows) @ hidden.index_select(0, rows)
 
 
 def _head_begins(units: int, inputs: int, classes: Sequence[int]) -> Iterator[int]:
