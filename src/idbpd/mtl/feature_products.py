@@ -15,6 +15,7 @@ from torch import Tensor
 # being picked and being multiplied. An accelerator has no such cache, and wants much at once.
 BLOCK = 1 << 20
 BLOCK_ON_AN_ACCELERATOR = 1 << 26
+FEWEST_ROWS = 256
 
 # Below this part of non-zero features a sparse product is faster on a CPU (at 3 %, as in 20NG, it takes a third of the
 # time; at 22 %, as in Multi-MNIST, it takes longer), and the two sparse copies fill less than a third of the memory
@@ -41,7 +42,7 @@ class FeatureProducts(Protocol):
         ...
 
     def backward(self, upstream: Upstream, parts: Sequence[Part], of_weight: Tensor, of_bias: Tensor) -> None:
-        """Add the derivatives in the weight, U^T X, and in the bias, the sum of U's rows; U is zero beside the parts."""
+        """Add the derivatives in weight, U^T X, and bias, the sum of U's rows; U is zero beside the parts."""
         ...
 
 
@@ -82,7 +83,7 @@ class DenseFeatures:
         """Blocks of the chosen rows: which they are among those that take part, and their features."""
         count = self._count if chosen is None else len(chosen)
         numbers = BLOCK if self._table.device.type == "cpu" else BLOCK_ON_AN_ACCELERATOR
-        size = max(256, numbers // max(self._table.shape[1], width))
+        size = max(FEWEST_ROWS, numbers // max(self._table.shape[1], width))
         picked: Tensor | None = None
         for begin in range(0, count, size):
             span = slice(begin, min(begin + size, count))
@@ -105,9 +106,10 @@ class SparseFeatures:
 
     def __init__(self, table: Tensor, rows: Tensor | None) -> None:
         """Keep what is not zero of the rows that take part."""
-        chosen = table if rows is None else table[rows]
-        self._by_row = _sparse(chosen)
-        self._by_column = _sparse(chosen.T)
+        entries = table.to_sparse()
+        chosen = entries if rows is None else entries.index_select(0, rows)
+        self._by_row = _by_row(chosen)
+        self._by_column = _by_row(chosen.T)
 
     def forward(self, weight: Tensor, bias: Tensor) -> Tensor:
         """One sparse product."""
@@ -128,11 +130,16 @@ class SparseFeatures:
             self._by_row, self._by_column = self._by_row.to(dtype), self._by_column.to(dtype)
 
 
-def _sparse(table: Tensor) -> Tensor:
-    """The table by rows, with indices of four bytes: half the memory, and what the library underneath wants."""
+def _by_row(entries: Tensor) -> Tensor:
+    """A sparse table by rows, with indices of four bytes: half the memory, and what the library underneath wants."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        wide = table.to_sparse_csr()
+        wide = entries.to_sparse_csr()
         return torch.sparse_csr_tensor(
-            wide.crow_indices().int(), wide.col_indices().int(), wide.values(), size=table.shape, dtype=table.dtype
+            wide.crow_indices().int(),
+            wide.col_indices().int(),
+            wide.values(),
+            size=wide.shape,
+            dtype=wide.dtype,
+            check_invariants=True,
         )
