@@ -54,6 +54,8 @@ class StageCheckpoint:
 
     def find(self, device: torch.device) -> Found | None:
         """Where an earlier session of the same run got to; None where it begins anew."""
+        for half in self._folder.glob(f".partial-{self._latest.stem}.*"):  # of a session killed while it wrote
+            half.unlink(missing_ok=True)
         if self._parameters.resume == "never":
             return None
         for path in (self._finished, self._latest):
