@@ -16,7 +16,7 @@ from idbpd.errors import ConfigurationError
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
 
 # What decides which numbers a solver finds: another line of code in these may be another last digit.
-SOLVER_CODE = ("optim", "baselines", "mtl", "pipelines/robust_problem.py")
+SOLVER_CODE = ("optim", "baselines", "mtl", "pipelines/robust_problem.py", "pipelines/network.py")
 
 
 def settings(
@@ -44,9 +44,8 @@ def parameters_of(block: str, parameters: BaseModel) -> dict[str, Any]:
 
 def surroundings(device: torch.device, network: nn.Module) -> dict[str, Any]:
     """What can change the last digits of a result although the problem is the same: machine, libraries and code."""
-    on_gpu = device.type == "cuda"
     return {
-        "device": torch.cuda.get_device_name(device) if on_gpu else device.type,
+        "device": f"{device} {torch.cuda.get_device_name(device)}" if device.type == "cuda" else str(device),
         "instruction set": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "torch": str(torch.__version__),
