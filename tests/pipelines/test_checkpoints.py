@@ -189,7 +189,12 @@ def test_a_damaged_state_is_named_and_not_used(
     (finished,) = training.folder.glob("*.finished")
     content = bytearray(finished.read_bytes())
     content[len(content) // 2] ^= 1
-    damaged = {"cut": content[: len(content) // 2], "empty": b"", "flipped bit": content, "text": b"hello\n"}
+    damaged: dict[str, bytes | bytearray] = {
+        "cut": content[: len(content) // 2],
+        "empty": b"",
+        "flipped bit": content,
+        "text": b"hello\n",
+    }
     finished.write_bytes(damaged[damage])
     caplog.clear()
     again = training()
@@ -216,9 +221,10 @@ def test_a_full_disk_does_not_end_the_run(training: Training, caplog: pytest.Log
     with _largest_file(4096):
         without_room = training()
     assert_same(without_room, expected)
-    assert "the checkpoint of step 3 could not be written to " in caplog.text
-    assert "File too large; the run goes on, there is none yet" in caplog.text
-    assert list(training.folder.iterdir()) == []
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "the checkpoint of step 3 could not be written to " in warning
+    assert warning.endswith("File too large; the run goes on, there is none yet")
+    assert [path.name for path in training.folder.iterdir()] == ["undisturbed"]
 
 
 def test_the_last_good_state_outlives_a_disk_that_fills_up(

@@ -47,7 +47,8 @@ class StageCheckpoint:
         self._latest = folder / f"{stage}-{content_key(made_with)}.state"
         self._finished = self._latest.with_suffix(".finished")
         self._next = time.monotonic() + (parameters.every_seconds or 0)
-        self._last_good: int | None = None
+        self._last_good: int | None = None  # the step of the state on disk
+        self._failing = False  # whether the last write failed
         self.seconds: list[float] = []  # of the steps so far, over all sessions; the clock of the solve writes here
 
     def find(self) -> Found | None:
@@ -103,21 +104,16 @@ class StageCheckpoint:
             self._folder.mkdir(parents=True, exist_ok=True)
             save_state(state, path, {"made_with": self._made_with, "seconds": seconds})
         except OSError as error:
-            kept = "there is none yet" if self._last_good is None else f"the one of step {self._last_good} stays"
-            logger.warning(
-                "%s: the checkpoint of step %d could not be written to %s: %s; the run goes on, %s",
-                self._stage,
-                state.step,
-                path,
-                error.strerror or error,
-                kept,
-            )
-            written = False
+            if not self._failing:  # said once: it may stay so for hours
+                kept = "there is none yet" if self._last_good is None else f"the one of step {self._last_good} stays"
+                what = f"the checkpoint of step {state.step} could not be written to {path}: {error.strerror or error}"
+                logger.warning("%s: %s; the run goes on, %s", self._stage, what, kept)
+            self._failing = True
         else:
-            self._last_good, written = state.step, True
+            self._last_good, self._failing = state.step, False
         now = time.monotonic()
         self._next = now + max(self._parameters.every_seconds or 0, SHARE_OF_TIME * (now - begin))
-        return written
+        return not self._failing
 
     def _read(self, path: Path) -> Found | None:
         if not path.exists():
