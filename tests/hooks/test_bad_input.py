@@ -31,7 +31,18 @@ class Run:
     ("arguments", "message"),
     [
         ("--params dataset=nope", "unknown data set 'nope'; known data sets are"),
-        ("--params problem.lambda=-1", "parameter 'problem.lambda' = -1 is not valid: input should be greater than 0"),
+        (
+            "--params problem.lambda=-1",
+            "parameter 'problem.lambda' = -1 is not valid: it must be greater than 0: 0.1 is",
+        ),
+        (
+            "--params problem.lambda=0",
+            "'problem.lambda' = 0 is not valid: it must be greater than 0: 0.1 is the default",
+        ),
+        ("--params calibration.slack=-0.1", "'calibration.slack' = -0.1 is not valid: it must be at least 0: a task"),
+        ("--params calibration.threshold=0", "= 0 is not valid: input should be greater than 0"),
+        ("--params checkpoint.resume=maybe", "'checkpoint.resume' = 'maybe' is not valid: input should be 'auto' or"),
+        ("--params checkpoint.every_steps=0", "'checkpoint.every_steps' = 0 is not valid: input should be greater"),
         ("--params model.hidden=0", "parameter 'model.hidden' = 0 is not valid: input should be greater than or equal"),
         ("--params seed=-1", "parameter 'seed' = -1 is not valid"),
         ("--params seed=many", "parameter 'seed' = 'many' is not valid: input should be a valid integer"),
