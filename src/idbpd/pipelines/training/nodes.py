@@ -45,6 +45,7 @@ def train_constrained(
         "seconds": seconds,
         "multipliers": solution.multipliers.tolist(),
         "threads": torch.get_num_threads(),
+        "device": str(constrained.data.features.device),
         "made_with": made_with,
         **fingerprint,  # what it was trained on, also where the data were split in another run
     }
