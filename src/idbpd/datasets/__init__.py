@@ -4,7 +4,9 @@ from idbpd.datasets.arff import ArffDataset
 from idbpd.datasets.atomic import AtomicDataset
 from idbpd.datasets.composed_digits import ComposedDigitsDataset
 from idbpd.datasets.composed_images import ComposedImagesDataset
+from idbpd.datasets.feature_file import FeatureFileDataset
 from idbpd.datasets.idx import IdxDataset
+from idbpd.datasets.predictions import PredictionsDataset
 from idbpd.datasets.public import PublicDataset
 from idbpd.datasets.table_checks import TableValidator
 from idbpd.datasets.table_file import MultiLabelTableDataset
@@ -16,9 +18,11 @@ __all__ = [
     "AtomicDataset",
     "ComposedDigitsDataset",
     "ComposedImagesDataset",
+    "FeatureFileDataset",
     "IdxDataset",
     "MultiLabelTableDataset",
     "MultiTaskDataset",
+    "PredictionsDataset",
     "PublicDataset",
     "TableValidator",
     "TabularDataset",

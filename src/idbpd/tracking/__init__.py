@@ -4,6 +4,14 @@ from idbpd.tracking.hook import TrackingHook
 from idbpd.tracking.inputs import TrackedInputDataset
 from idbpd.tracking.model import TrackedModelDataset
 from idbpd.tracking.model_files import verify_model
+from idbpd.tracking.scoring import ScoringModelDataset
 from idbpd.tracking.tracked import TrackedDataset
 
-__all__ = ["TrackedDataset", "TrackedInputDataset", "TrackedModelDataset", "TrackingHook", "verify_model"]
+__all__ = [
+    "ScoringModelDataset",
+    "TrackedDataset",
+    "TrackedInputDataset",
+    "TrackedModelDataset",
+    "TrackingHook",
+    "verify_model",
+]
