@@ -5,6 +5,7 @@ from idbpd.datasets.atomic import AtomicDataset
 from idbpd.datasets.composed_digits import ComposedDigitsDataset
 from idbpd.datasets.composed_images import ComposedImagesDataset
 from idbpd.datasets.feature_file import FeatureFileDataset
+from idbpd.datasets.folder import FolderDataset
 from idbpd.datasets.idx import IdxDataset
 from idbpd.datasets.predictions import PredictionsDataset
 from idbpd.datasets.public import PublicDataset
@@ -19,6 +20,7 @@ __all__ = [
     "ComposedDigitsDataset",
     "ComposedImagesDataset",
     "FeatureFileDataset",
+    "FolderDataset",
     "IdxDataset",
     "MultiLabelTableDataset",
     "MultiTaskDataset",

@@ -75,7 +75,7 @@ def write_report(
 def _verdicts(summary: pd.DataFrame) -> str:
     """A sentence for every limit: whether it is kept."""
     lines = []
-    for what, loss, limit in summary[["task: what", "constrained", "limit"]].itertuples(index=False):
+    for what, loss, limit in zip(summary.iloc[:, 0], summary.iloc[:, 1], summary["limit"], strict=True):
         if limit:
             word = "broken" if str(limit).endswith("BROKEN") else "kept"
             text = f"{what}: {loss}, limit {str(limit).split()[0]}: {word}"
