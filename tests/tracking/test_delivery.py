@@ -37,7 +37,7 @@ def _track_everything(folder: Path) -> None:
     track(RUN, "artifact", {"file": file.name}, [file])
     scaling = FeatureScaling(torch.zeros(2), torch.ones(2))
     network = LabelProbabilities(SharedNetwork(2, 3, (2, 2)), scaling)
-    model = ExportedModel(network, ("a", "b"), {"x": ("0", "1"), "y": ("2", "3")}, torch.zeros(1, 2))
+    model = ExportedModel(network, ("a", "b"), {"x": ("0", "1"), "y": ("2", "3")}, torch.zeros(2, 2))
     TrackedModelDataset(filepath=str(folder / "model"), run=RUN).save(model)
     train = folder / "train.safetensors"
     data = TrackedInputDataset(

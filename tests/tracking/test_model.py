@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from kedro.io import DatasetError
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
+from torch import Tensor, nn
 
 from idbpd.errors import DataError
 from idbpd.mtl import ExportedModel, FeatureScaling, LabelProbabilities, SharedNetwork
@@ -57,6 +59,44 @@ def test_it_says_what_the_network_says_under_the_names_of_tasks_and_labels(folde
     answer = mlflow.pyfunc.load_model(str(folder)).predict(frame[list(reversed(FEATURES))])
     assert list(answer.columns) == ["urgent:stroke", "urgent:0", "other:a", "other:b", "other:c"]
     np.testing.assert_allclose(answer.to_numpy(), model.network(rows).detach().numpy(), rtol=1e-5, atol=1e-7)
+
+
+class OtherNetwork(nn.Module):
+    """With whatever a network may have: buffers, a constant, layers that act otherwise in training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.BatchNorm1d(6), nn.Dropout(), nn.Linear(6, 6))
+        self.heads = nn.ModuleDict({"urgent": nn.Linear(6, 2), "other": nn.Linear(6, 3)})
+        self.shift = torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+    def forward(self, features: Tensor) -> list[Tensor]:
+        shared = self.shared(features + self.shift).clamp(max=torch.inf)
+        return [head(shared) for head in self.heads.values()]
+
+
+def test_a_network_of_any_kind_can_be_served_without_its_code(folder: Path) -> None:
+    example = torch.randn(2, 4, dtype=torch.float64)
+    network = LabelProbabilities(OtherNetwork().double())
+    network.train()
+    network(torch.randn(50, 4, dtype=torch.float64))  # so that the normalisation has something to remember
+    TrackedModelDataset(filepath=str(folder), run=RUN).save(ExportedModel(network, FEATURES, TASKS, example))
+    model = mlflow.pyfunc.load_model(str(folder))
+    for rows in (1, 7):
+        features = torch.randn(rows, 4, dtype=torch.float64)
+        answer = model.predict(pd.DataFrame(features.numpy(), columns=list(FEATURES)))
+        np.testing.assert_array_equal(answer.to_numpy(), network.eval()(features).detach().numpy())
+
+
+def test_a_network_that_cannot_be_served_is_named(folder: Path) -> None:
+    class Branching(nn.Module):
+        def forward(self, features: Tensor) -> tuple[Tensor]:
+            return (features if features.sum() > 0 else -features,)
+
+    model = ExportedModel(LabelProbabilities(Branching()), FEATURES, TASKS, torch.randn(2, 4))
+    with pytest.raises(DatasetError, match="the network LabelProbabilities cannot be exported, and so not be served"):
+        TrackedModelDataset(filepath=str(folder), run=RUN).save(model)
+    assert not list(folder.parent.iterdir())
 
 
 @pytest.mark.parametrize(

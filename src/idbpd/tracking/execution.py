@@ -22,7 +22,7 @@ def execution_tags(project: Path) -> dict[str, str]:
     ``mlflow.source.git.commit`` and ``git.dirty`` are there in a git repository, ``lock_sha256`` where there is a lock.
     """
     tags = {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": f"{Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}".strip(),
         **_git_tags(project),
         "code_sha256": code_sha256(),
         "packages_sha256": hashlib.sha256(installed_packages().encode()).hexdigest(),

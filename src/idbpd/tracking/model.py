@@ -18,18 +18,19 @@ from safetensors.torch import save_file
 from idbpd.datasets.atomic import replacing
 from idbpd.mtl import ExportedModel
 from idbpd.tracking.model_files import model_tags
+from idbpd.tracking.network_code import network_code
 from idbpd.tracking.runs import track
 
-# Not imported: MLflow runs a copy of the file where the model is served.
+# Not imported: MLflow runs a copy of it, with the network written out below, where the model is served.
 SERVED_MODEL = Path(__file__).with_name("served_model.py")
-REQUIREMENTS = ("mlflow", "numpy", "pandas", "safetensors")
+REQUIREMENTS = ("mlflow", "numpy", "pandas", "safetensors", "torch")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
 
 class TrackedModelDataset(AbstractDataset[ExportedModel, Any]):
     """Saves a model as a folder that ``mlflow models serve`` understands, and logs it to the child run ``run`` names.
 
-    The folder has the weights in safetensors and the code that reads them; nothing in it is a pickle. Beside it stands
+    The folder has the weights in safetensors and the network as code; nothing in it is a pickle. Beside it stands
     a file with the SHA-256 of its files, which are tags of the run and of the logged model too.
 
     ```yaml
@@ -85,20 +86,26 @@ def hashes_beside(folder: Path) -> Path:
 
 def _write(model: ExportedModel, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
+    network = network_code(model.network, model.example)
+    names = {
+        "tensors": list(network.tensors),
+        "features": model.features,
+        "columns": model.columns,
+        "dtype": str(model.example.dtype).removeprefix("torch."),
+    }
     with TemporaryDirectory() as temporary:
-        weights = Path(temporary) / "weights.safetensors"
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.network.state_dict().items()}
-        save_file(
-            tensors, weights, metadata={"features": json.dumps(model.features), "tasks": json.dumps(dict(model.tasks))}
-        )
+        weights, code = Path(temporary) / "weights.safetensors", Path(temporary) / SERVED_MODEL.name
+        save_file(network.tensors, weights, metadata={name: json.dumps(value) for name, value in names.items()})
+        lines = (SERVED_MODEL.read_text(encoding="utf-8"), network.source, "set_model(ServedModel(forward))\n")
+        code.write_text("\n\n".join(lines), encoding="utf-8")
         mlflow.pyfunc.save_model(
             folder,
-            python_model=str(SERVED_MODEL),
+            python_model=str(code),
             artifacts={"weights": str(weights)},
             signature=ModelSignature(_columns(model.features), _columns(model.columns)),
             input_example=pd.DataFrame(model.example.double().numpy(), columns=list(model.features)),
-            # Named here because finding them out would take ten seconds.
-            pip_requirements=[f"{package}=={version(package)}" for package in REQUIREMENTS],
+            # Named here because finding them out would take ten seconds; a build of torch is not part of the version.
+            pip_requirements=[f"{package}=={version(package).partition('+')[0]}" for package in REQUIREMENTS],
         )
 
 
