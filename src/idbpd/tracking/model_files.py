@@ -80,6 +80,5 @@ def logged_tags(client: MlflowClient, uri: str) -> Mapping[str, str]:
         )
     if SHA256_TAG in version.tags:
         return dict(version.tags)
-    if version.model_id is None:
-        return {}
-    return dict(client.get_logged_model(version.model_id).tags)
+    source = re.fullmatch(r"models:/(m-[0-9a-f]+)", str(version.source))
+    return dict(client.get_logged_model(source[1]).tags) if source else {}

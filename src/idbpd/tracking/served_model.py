@@ -40,7 +40,7 @@ class ServedModel(PythonModel):
 
     def predict(self, context: PythonModelContext, model_input: pd.DataFrame) -> pd.DataFrame:  # type: ignore[override]  # noqa: ARG002
         """One row of probabilities per row of features; each task's part sums to one."""
-        features = torch.from_numpy(self._checked(model_input)).to(self._dtype)
+        features = torch.tensor(self._checked(model_input), dtype=self._dtype)
         with torch.inference_mode():
             (probabilities,) = self._forward(None, *self._tensors, features)
         return pd.DataFrame(probabilities.double().numpy(), columns=self._columns)

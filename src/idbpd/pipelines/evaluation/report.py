@@ -15,7 +15,7 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .8rem; border-bottom: 1px solid #ddd; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
-td { overflow-wrap: anywhere; } img { max-width: 100%; }
+.text th, .text td { text-align: left; } .text td:last-child { overflow-wrap: anywhere; } img { max-width: 100%; }
 .kept { color: #17692f; } .broken { color: #a01818; } .verdict { font-weight: 600; }
 @media (prefers-color-scheme: dark) {
   body { background: #181818; color: #ddd; } th, td { border-color: #444; } img { background: #fff; }
@@ -38,7 +38,10 @@ def write_report(
 ) -> str:
     """A self-contained HTML page: what was reached, what proves it, how it got there, and what it was made with."""
     solver = f"{outcome['status']} after {outcome['steps']} steps, {outcome['seconds']:.1f} s"
+    values = [(name, f"{certificate[name]:.2e}", meaning) for name, meaning in MEANING.items()]
+    residuals = pd.DataFrame(values, columns=["residual", "value", "meaning"])
     made_with = {**outcome["made_with"], "threads": outcome["threads"], "device": outcome["device"]}
+    settings = pd.DataFrame([(name, str(value)) for name, value in made_with.items()], columns=["setting", "value"])
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -54,19 +57,12 @@ def write_report(
 {_table(summary)}
 <h2>The certificate</h2>
 <p>Recomputed in float64 from the saved weights. Zero in all three is a point that satisfies the KKT conditions.</p>
-{
-        _table(
-            pd.DataFrame(
-                [(name, f"{certificate[name]:.2e}", text) for name, text in MEANING.items()],
-                columns=["residual", "value", "meaning"],
-            )
-        )
-    }
+{_table(residuals, "text")}
 <h2>How it got there</h2>
 <p>{html.escape(solver)}.</p>
 <img alt="KKT residuals and losses over the steps" src="data:image/png;base64,{_figure(history, certificate)}">
 <h2>What it was made with</h2>
-{_table(pd.DataFrame([(name, str(value)) for name, value in made_with.items()], columns=["setting", "value"]))}
+{_table(settings, "text")}
 </body>
 </html>
 """
@@ -78,13 +74,13 @@ def _verdicts(summary: pd.DataFrame) -> str:
     for what, loss, limit in zip(summary.iloc[:, 0], summary.iloc[:, 1], summary["limit"], strict=True):
         if limit:
             word = "broken" if str(limit).endswith("BROKEN") else "kept"
-            text = f"{what}: {loss}, limit {str(limit).split()[0]}: {word}"
+            text = f"{what.replace('the same, test', 'worst-case loss, test')}: {loss}, limit {str(limit).split()[0]}: {word}"
             lines.append(f'<p class="verdict {word}">{html.escape(text)}</p>')
     return "\n".join(lines)
 
 
-def _table(frame: pd.DataFrame) -> str:
-    return frame.fillna("").to_html(index=False, border=0, escape=True)
+def _table(frame: pd.DataFrame, kind: str = "numbers") -> str:
+    return frame.fillna("").to_html(index=False, border=0, escape=True, classes=kind)
 
 
 def _figure(history: pd.DataFrame, certificate: dict[str, Any]) -> str:
