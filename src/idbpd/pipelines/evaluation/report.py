@@ -74,7 +74,8 @@ def _verdicts(summary: pd.DataFrame) -> str:
     for what, loss, limit in zip(summary.iloc[:, 0], summary.iloc[:, 1], summary["limit"], strict=True):
         if limit:
             word = "broken" if str(limit).endswith("BROKEN") else "kept"
-            text = f"{what.replace('the same, test', 'worst-case loss, test')}: {loss}, limit {str(limit).split()[0]}: {word}"
+            measured = what.replace("the same, test", "worst-case loss, test")
+            text = f"{measured}: {loss}, limit {str(limit).split()[0]}: {word}"
             lines.append(f'<p class="verdict {word}">{html.escape(text)}</p>')
     return "\n".join(lines)
 
