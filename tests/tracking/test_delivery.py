@@ -74,7 +74,7 @@ def _assert_all_there_once(client: MlflowClient, status: str) -> Run:
 
 
 def _end(journal: Journal) -> None:
-    journal.append(parent_of(journal), "end", {"status": "FINISHED", "time": 1_800_000_000_000})
+    journal.end(parent_of(journal), "FINISHED")
 
 
 def test_what_is_sent_again_is_not_there_twice(
@@ -136,7 +136,11 @@ def test_what_the_store_refuses_is_kept_and_the_rest_arrives(journal: Journal) -
     (rejected,) = (journal.folder / "rejected").iterdir()
     assert json.loads((rejected / "entry.json").read_text())["content"] == {"threshold": "2"}
     assert "threshold" in (rejected / "reason.txt").read_text()
+    journal.end(parent_of(journal), "FINISHED")
+    send(journal)
     journal.close()
+    assert send_leftovers(journal.folder.parent, os.environ[URI_VARIABLE]) == []  # no reason to call it killed
+    assert MlflowClient().get_run(run_id).info.status == "FINISHED"
     assert rejected.exists()
 
 

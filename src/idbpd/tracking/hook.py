@@ -32,6 +32,8 @@ from idbpd.tracking.stopping import Stopping
 from idbpd.tracking.store import PATIENCE, URI_VARIABLE, address, open_store
 from idbpd.validation import validated
 
+LONGEST_REASON = 500
+
 logger = logging.getLogger(__name__)
 
 # MLflow creates its tables with a line of log for each.
@@ -99,8 +101,11 @@ class TrackingHook:
             Console().print(f"all runs: {_how_to_look(uri)}", soft_wrap=True, highlight=False, markup=False)
 
     @hook_impl
-    def on_pipeline_error(self) -> None:
-        """Close the run as failed."""
+    def on_pipeline_error(self, error: Exception) -> None:
+        """Close the run as failed, and say why."""
+        if self._journal is not None:
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:LONGEST_REASON]
+            self._journal.append(parent_of(self._journal), "tags", {"error": reason})
         self._end("FAILED")
 
     def _log_execution(self, journal: Journal) -> None:
@@ -118,7 +123,7 @@ class TrackingHook:
         if self._journal is None:
             return
         journal, self._journal = self._journal, None
-        journal.append(parent_of(journal), "end", {"status": status, "time": int(time.time() * 1000)})
+        journal.end(parent_of(journal), status)
         sent = send(journal, now=True)
         journal.close()
         if not sent:

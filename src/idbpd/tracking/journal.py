@@ -23,7 +23,7 @@ ENTRY = "entry.json"
 HEADER = "execution.json"
 RUNS = "runs.json"
 REJECTED = "rejected"
-_ALIVE, _SENDING = "alive", "sending"
+_ALIVE, _SENDING, _ENDED = "alive", "sending", "ended"
 _number = itertools.count()
 
 
@@ -74,6 +74,16 @@ class Journal:
         (partial / ENTRY).write_text(json.dumps(entry), encoding="utf-8")
         partial.rename(self.folder / name)
 
+    def end(self, run: Mapping[str, Any], status: str) -> None:
+        """Keep how the execution ended."""
+        (self.folder / _ENDED).touch()
+        self.append(run, "end", {"status": status, "time": int(time.time() * 1000)})
+
+    @property
+    def ended(self) -> bool:
+        """Whether the execution said how it ended, be it sent already or not."""
+        return (self.folder / _ENDED).exists()
+
     def entries(self) -> Iterator[Entry]:
         """What is to be sent, in the order in which it came."""
         for folder in sorted(path.parent for path in self.folder.glob(f"[0-9]*/{ENTRY}")):
@@ -120,13 +130,13 @@ class Journal:
 
     def close(self) -> None:
         """The execution has ended; nothing that was sent is kept."""
-        if self._alive is not None:
-            self._alive.close()
-            self._alive = None
         if next(self.entries(), None) is None and not (self.folder / REJECTED).exists():
             shutil.rmtree(self.folder, ignore_errors=True)
             with suppress(OSError):
                 self.folder.parent.rmdir()  # the last one
+        if self._alive is not None:
+            self._alive.close()
+            self._alive = None
 
 
 def _link_or_copy(source: str, target: str) -> None:

@@ -1,15 +1,11 @@
 """What earlier executions could not send."""
 
-import logging
-import time
 from pathlib import Path
 
 from idbpd.tracking.delivery import send
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.runs import parent_of
 from idbpd.tracking.store import address
-
-logger = logging.getLogger(__name__)
 
 
 def send_leftovers(outbox: Path, uri: str) -> list[Journal]:
@@ -19,16 +15,18 @@ def send_leftovers(outbox: Path, uri: str) -> list[Journal]:
     """
     left = []
     for journal in ended(outbox):
-        if journal.header["store"] != address(uri):
-            continue
-        if not any(entry.kind == "end" for entry in journal.entries()):
-            journal.append(parent_of(journal), "end", {"status": "KILLED", "time": int(time.time() * 1000)})
-        sent = send(journal, now=True)
+        try:
+            if journal.header["store"] != address(uri):
+                continue
+            if not journal.ended:
+                journal.end(parent_of(journal), "KILLED")
+            sent = send(journal, now=True)
+        except FileNotFoundError:
+            continue  # another command has sent it in the meantime
         journal.close()
         if not sent:
             left.append(journal)
             break  # the store is away: the others would wait for it in vain
-        logger.info("sent what the execution %s had left", journal.folder.name)
     return left
 
 
