@@ -2,7 +2,7 @@
 
 from kedro.pipeline import Pipeline
 
-from idbpd.pipelines import calibration, evaluation, ingestion, splitting, training
+from idbpd.pipelines import calibration, evaluation, ingestion, prediction, splitting, training
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -14,4 +14,5 @@ def register_pipelines() -> dict[str, Pipeline]:
         "training": training.create_pipeline(),
         "evaluation": evaluation.create_pipeline(),
     }
-    return {"__default__": sum(stages.values(), start=Pipeline([])), **stages}
+    whole = sum(stages.values(), start=Pipeline([]))
+    return {"__default__": whole, **stages, "predict": prediction.create_pipeline()}
