@@ -3,7 +3,7 @@
 import functools
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,19 @@ from kedro.config import MissingConfigException
 from kedro.framework.cli.project import run as kedro_run
 from kedro.framework.project import LOGGING, pipelines
 from kedro.framework.startup import ProjectMetadata
-from kedro.io import DatasetError
+from kedro.io import AbstractDataset, DatasetError
 
 import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin looks
+from idbpd.endings import NothingToDo
 from idbpd.errors import ConfigurationError, InputError
+from idbpd.model_commands import models, rollback
 
 # Errors of others that are about what was given as well: a file that is not there, or that cannot be parsed.
 FAULTS_OF_THE_INPUT = (InputError, MissingConfigException, yaml.YAMLError, DatasetError)
+
+
+# Outputs of a pipeline whose content says how the command ends: "message" and "exit_code".
+CONCLUSIONS = ("retraining", "reproduction")
 
 
 def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,15 +38,30 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
             options["pipelines"], options["pipeline"] = [options["pipeline"]], None
         try:
             _require_pipelines(options["pipelines"])
-            return callback(**options)
+            result = callback(**options)
+        except NothingToDo as reason:
+            click.echo(str(reason))
+            return None
         except Exception as error:
             line = _explanation(error)
             if line is None:
                 raise
             logging.getLogger("kedro").debug("full error", exc_info=error)
             raise click.ClickException(line) from error
+        _end_as_recorded(result)
+        return result
 
     return run_or_explain
+
+
+def _end_as_recorded(result: Mapping[str, AbstractDataset[Any, Any]]) -> None:
+    """End with the exit code of what came out, where a pipeline came to a conclusion rather than to files alone."""
+    for name in CONCLUSIONS:
+        if name in result:
+            conclusion = result[name].load()
+            click.echo(conclusion["message"])
+            if conclusion["exit_code"]:
+                raise click.exceptions.Exit(conclusion["exit_code"])
 
 
 def _explanation(error: BaseException) -> str | None:
@@ -77,4 +98,4 @@ def _configure_logging(metadata: ProjectMetadata | None, conf_source: str | None
 
 assert kedro_run.callback is not None  # it is a command made from a function
 run = click.Command("run", params=kedro_run.params, callback=_one_line_errors(kedro_run.callback), help=kedro_run.help)
-cli = click.Group("idbpd", commands=[run], help="Commands of this project.")
+cli = click.Group("idbpd", commands=[run, models, rollback], help="Commands of this project.")

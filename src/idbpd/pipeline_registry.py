@@ -2,11 +2,11 @@
 
 from kedro.pipeline import Pipeline
 
-from idbpd.pipelines import calibration, evaluation, ingestion, splitting, training
+from idbpd.pipelines import calibration, evaluation, ingestion, reproduction, retraining, splitting, training
 
 
 def register_pipelines() -> dict[str, Pipeline]:
-    """Each stage by its own name, and the way from raw data to certificate as the default."""
+    """Each stage by its own name, the way from raw data to certificate as the default, and what builds on it."""
     stages = {
         "ingestion": ingestion.create_pipeline(),
         "splitting": splitting.create_pipeline(),
@@ -14,4 +14,10 @@ def register_pipelines() -> dict[str, Pipeline]:
         "training": training.create_pipeline(),
         "evaluation": evaluation.create_pipeline(),
     }
-    return {"__default__": sum(stages.values(), start=Pipeline([])), **stages}
+    default = sum(stages.values(), start=Pipeline([]))
+    return {
+        "__default__": default,
+        **stages,
+        "retrain": default + retraining.create_pipeline(),
+        "reproduce": reproduction.create_pipeline(),
+    }

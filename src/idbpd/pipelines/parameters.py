@@ -62,6 +62,17 @@ class TrainingParameters(_Parameters):
     tolerance: Annotated[float, Field(gt=0)]
 
 
+class RetrainParameters(_Parameters):
+    """When a retraining goes on, and what its model must pass to replace the one in use."""
+
+    force: bool
+    train_tolerance: Annotated[float, Field(ge=0)]
+    held_out_tolerance: Annotated[float, Field(ge=0)]
+    residual_limit: Annotated[float, Field(gt=0)]
+    margin: Annotated[float, Field(ge=0)]
+    accept_other_tasks: bool
+
+
 class ComputeParameters(_Parameters):
     """Where and in which precision it runs."""
 

@@ -19,7 +19,10 @@ from mlflow import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_RUN_NAME
 from rich.console import Console
 
+from idbpd.processes import this_process
+from idbpd.tracking.abandoned import PROCESS_TAG, close_abandoned
 from idbpd.tracking.logging import log_parameters
+from idbpd.tracking.origin import log_origin
 from idbpd.tracking.runs import PARENT_RUN_VARIABLE, end_runs
 from idbpd.tracking.settings import TrackingSettings
 from idbpd.tracking.store import open_store
@@ -56,15 +59,18 @@ class TrackingHook:
         uri = os.environ.get(URI_VARIABLE) or self._config.tracking_uri
         folder = self._project_path / self._config.folder
         self._uri, experiment = open_store(uri, folder, self._config.experiment)
+        close_abandoned(experiment)
         pipeline = ", ".join(run_params["pipeline_names"] or ["__default__"])
         tags = {
             MLFLOW_RUN_NAME: f"{pipeline} {self._parameters['dataset']}",
             "pipeline": pipeline,
             "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            PROCESS_TAG: this_process(),
             **_git_tags(self._project_path),
         }
         self._run = str(MlflowClient().create_run(experiment, tags=tags).info.run_id)
         log_parameters(self._run, self._parameters)
+        log_origin(self._run, self._parameters, run_params["env"])
         self._set_environment({PARENT_RUN_VARIABLE: self._run, URI_VARIABLE: self._uri})
         # Neither Ctrl-C nor a termination reaches Kedro's error hook; both end the interpreter, and this runs then.
         atexit.register(self._end, "KILLED")

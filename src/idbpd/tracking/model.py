@@ -1,16 +1,17 @@
 """The trained model as an MLflow model."""
 
 from importlib.metadata import version
-from typing import Any, NoReturn
+from typing import Any
 
 import mlflow
 from kedro.io import AbstractDataset, DatasetError
+from mlflow import MlflowClient
 from torch import Tensor, nn
 
 from idbpd.tracking.runs import child_run
 
 
-class TrackedModelDataset(AbstractDataset[tuple[nn.Module, Tensor], Any]):
+class TrackedModelDataset(AbstractDataset[tuple[nn.Module, Tensor], str]):
     """Logs a network, with a few rows of features as its example, to the child run that ``run`` names.
 
     It keeps no file of its own: the weights are a dataset already, and MLflow keeps the model.
@@ -36,9 +37,15 @@ class TrackedModelDataset(AbstractDataset[tuple[nn.Module, Tensor], Any]):
                 pip_requirements=[_requirement(package) for package in ("torch", "numpy", "mlflow")],
             )
 
-    def load(self) -> NoReturn:
-        """Refuse: a logged model is loaded from MLflow by its own address."""
-        raise DatasetError("load the model from MLflow, or the weights from the catalog")
+    def load(self) -> str:
+        """The id of the logged model: what MLflow loads it by."""
+        run_id = child_run(self._run)
+        if run_id is None:
+            raise DatasetError("no model was logged: nothing is tracked here")
+        outputs = MlflowClient().get_run(run_id).outputs
+        if outputs is None or not outputs.model_outputs:
+            raise DatasetError(f"no model was logged to run {run_id}")
+        return str(outputs.model_outputs[-1].model_id)
 
     def _describe(self) -> dict[str, Any]:
         return dict(self._run)

@@ -1,0 +1,109 @@
+"""Measure the model in use on this run's test part, hold the new one against it, and say what is to be done."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from idbpd.fingerprints import fingerprints
+from idbpd.mtl import MultiTaskData, worst_case
+from idbpd.pipelines.parameters import ProblemParameters, RetrainParameters
+from idbpd.pipelines.retraining.gates import gates
+
+
+class Champion(Protocol):
+    """The model in use, whatever keeps it."""
+
+    @property
+    def version(self) -> int:
+        """Its number."""
+
+    @property
+    def tasks(self) -> Mapping[str, Sequence[str]]:
+        """The labels of every task, in the order of its columns."""
+
+    def probabilities(self, features: NDArray[np.float32]) -> NDArray[Any]:
+        """The label probabilities of all tasks side by side, for features as they come."""
+
+
+def measure_champion(
+    champion: Champion | None, test: MultiTaskData, scaling: dict[str, Tensor], problem: ProblemParameters
+) -> dict[str, Any]:
+    """The worst-case loss of the priority task that the model in use has on the same samples as the new one.
+
+    A model of other tasks, labels or features has nothing to say about these samples: that is the reason why it has
+    no loss here.
+    """
+    measured: dict[str, Any] = {"version": None, "priority_loss": None, "reason": None}
+    if champion is None:
+        return measured
+    measured["version"] = champion.version
+    tasks = {task.name: list(task.labels) for task in test.tasks}
+    if {name: list(labels) for name, labels in champion.tasks.items()} != tasks:
+        return measured | {"reason": f"version {champion.version} has other tasks or labels"}
+    features = (test.features * scaling["scale"] + scaling["center"]).float().numpy()
+    try:
+        probabilities = torch.from_numpy(np.asarray(champion.probabilities(features), dtype=np.float64))
+    except Exception as error:
+        return measured | {"reason": f"version {champion.version} cannot take these features: {error}"}
+    task = test.priority
+    # The smallest probability that a float32 softmax can tell from zero bounds the loss of a sure and wrong guess.
+    shares = probabilities[task.rows, : len(task.labels)].clamp(min=torch.finfo(torch.float32).tiny)
+    losses = -(task.targets * shares.log()).sum(dim=-1)
+    return measured | {"priority_loss": worst_case(losses, problem.regularisation).value.item()}
+
+
+def judge(
+    certificate: dict[str, Any],
+    quality: dict[str, float],
+    champion_quality: dict[str, Any],
+    test: MultiTaskData,
+    retrain: RetrainParameters,
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Whether the new model may take the place of the one in use, and the table of all that was asked of it."""
+    held_out = {task.name: quality[f"test_{task.name}_worst_case_loss"] for task in test.tasks}
+    asked = gates(certificate, held_out, champion_quality, test.priority.name, retrain)
+    verdict = {
+        "passed": all(gate.passed for gate in asked),
+        "champion": champion_quality["version"],
+        "gates": [gate._asdict() for gate in asked],
+    }
+    table = pd.DataFrame(
+        {
+            "gate": [gate.gate.replace("_", " ") for gate in asked],
+            "value": [_shown(gate.value) for gate in asked],
+            "at most": [_shown(gate.limit) for gate in asked],
+            "": ["passed" if gate.passed else "FAILED" for gate in asked],
+            "what": [gate.note for gate in asked],
+        }
+    )
+    return verdict, table
+
+
+def conclude(
+    verdict: dict[str, Any],
+    model: str,
+    certificate: dict[str, Any],
+    test: MultiTaskData,
+    fingerprint: dict[str, str],
+    parameters: dict[str, Any],
+    project_folder: Path,
+) -> dict[str, Any]:
+    """All that the registry is to know of the new model."""
+    return {
+        "verdict": verdict,
+        "model_id": model,
+        "certificate": certificate,
+        "tasks": json.dumps({task.name: task.labels for task in test.tasks}),
+        "fingerprints": fingerprints(fingerprint["data_sha256"], parameters, project_folder),
+    }
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
