@@ -8,13 +8,10 @@ from typing import Any
 
 from idbpd.program import code_sha256, lock_sha256
 
-KINDS = ("data", "parameters", "code", "lock")
 
-
-def fingerprints(data_sha256: str, parameters: Mapping[str, Any], project: Path) -> dict[str, str]:
-    """SHA-256 of the data, of the parameters, of the code and of the lock file."""
+def program_fingerprints(parameters: Mapping[str, Any], project: Path) -> dict[str, str]:
+    """SHA-256 of the parameters, as they were given, of the code and of the lock file; the data have their own."""
     return {
-        "data": data_sha256,
         "parameters": _parameters_sha256(parameters),
         "code": code_sha256(),
         "lock": lock_sha256(project),

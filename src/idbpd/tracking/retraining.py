@@ -85,7 +85,12 @@ def _tags(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_words(gate: dict[str, Any]) -> str:
-    return f"{'passed' if gate['passed'] else 'FAILED'}: {gate['value']} against {gate['limit']}"
+    return f"{'passed' if gate['passed'] else 'FAILED'}: {_measured(gate)}"
+
+
+def _measured(gate: dict[str, Any]) -> str:
+    limit = gate["note"] if gate["limit"] is None else f"at most {gate['limit']:.4g}"
+    return f"{gate['value']:.4g}, {limit}"
 
 
 def _message(outcome: str, name: str, version: int, verdict: dict[str, Any]) -> str:
@@ -94,7 +99,9 @@ def _message(outcome: str, name: str, version: int, verdict: dict[str, Any]) -> 
         instead = "the first one" if before is None else f"instead of version {before}"
         return f"promoted: version {version} of {name} is the champion, {instead}"
     stays = "there is no champion" if before is None else f"version {before} stays the champion"
-    failed = "; ".join(
-        f"{gate['gate']} {gate['value']}, limit {gate['limit']}" for gate in verdict["gates"] if not gate["passed"]
-    )
+    failed = "; ".join(f"{_called(gate)}: {_measured(gate)}" for gate in verdict["gates"] if not gate["passed"])
     return f"rejected: version {version} of {name} did not pass ({failed}); {stays}"
+
+
+def _called(gate: dict[str, Any]) -> str:
+    return str(gate["gate"]).replace("_", " ")

@@ -7,20 +7,21 @@ from typing import Any
 
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
-from kedro.io import DataCatalog
+from kedro.io import DataCatalog, MemoryDataset
 from kedro.pipeline import Pipeline
 from kedro.runner import SequentialRunner
 
 from idbpd.endings import NothingToDo
 from idbpd.errors import ConfigurationError
-from idbpd.fingerprints import changed, fingerprints
+from idbpd.fingerprints import changed, program_fingerprints
 from idbpd.processes import this_process
 from idbpd.tracking.connection import connect
 from idbpd.tracking.registry import last_judged, registered_name
 from idbpd.tracking.retraining import RetrainingDataset
 
 RETRAINING = "retraining"  # the output that makes a pipeline a retraining
-FINGERPRINT = "fingerprint"
+FINGERPRINT = "fingerprint"  # of the data
+PROGRAM = "program"  # the fingerprints of all else
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,12 @@ class RetrainingHook:
         """Take what the check will need to know."""
         self._context = context
         self._parameters: dict[str, Any] = context.config_loader["parameters"]
+
+    @hook_impl
+    def after_catalog_created(self, catalog: DataCatalog) -> None:
+        """Put the fingerprints of parameters, code and lock file where nodes find them."""
+        self._program = program_fingerprints(self._parameters, self._context.project_path)
+        catalog[PROGRAM] = MemoryDataset(self._program)
 
     @hook_impl
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
@@ -80,8 +87,7 @@ class RetrainingHook:
         if FINGERPRINT in pipeline.all_outputs():
             with _quiet():  # the run itself will say all this, if there is one
                 SequentialRunner().run(pipeline.to_outputs(FINGERPRINT), catalog)
-        data = catalog.load(FINGERPRINT)["data_sha256"]
-        return fingerprints(data, self._parameters, self._context.project_path)
+        return {"data": catalog.load(FINGERPRINT)["data_sha256"], **self._program}
 
 
 @contextmanager

@@ -12,7 +12,7 @@ class Gate(NamedTuple):
     """One condition: what was measured, what it may be at most, and whether that holds."""
 
     gate: str
-    value: float | None  # None: it could not be measured
+    value: float
     limit: float | None  # None: there is nothing to compare with, which is no reason against the new model
     passed: bool
     note: str

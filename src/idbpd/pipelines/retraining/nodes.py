@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from idbpd.fingerprints import fingerprints
 from idbpd.mtl import MultiTaskData, worst_case
 from idbpd.pipelines.parameters import ProblemParameters, RetrainParameters
 from idbpd.pipelines.retraining.gates import gates
@@ -79,7 +77,7 @@ def judge(
             "gate": [gate.gate.replace("_", " ") for gate in asked],
             "value": [_shown(gate.value) for gate in asked],
             "at most": [_shown(gate.limit) for gate in asked],
-            "": ["passed" if gate.passed else "FAILED" for gate in asked],
+            "verdict": ["passed" if gate.passed else "FAILED" for gate in asked],
             "what": [gate.note for gate in asked],
         }
     )
@@ -92,8 +90,7 @@ def conclude(
     certificate: dict[str, Any],
     test: MultiTaskData,
     fingerprint: dict[str, str],
-    parameters: dict[str, Any],
-    project_folder: Path,
+    program: dict[str, str],
 ) -> dict[str, Any]:
     """All that the registry is to know of the new model."""
     return {
@@ -101,7 +98,7 @@ def conclude(
         "model_id": model,
         "certificate": certificate,
         "tasks": json.dumps({task.name: task.labels for task in test.tasks}),
-        "fingerprints": fingerprints(fingerprint["data_sha256"], parameters, project_folder),
+        "fingerprints": {"data": fingerprint["data_sha256"], **program},
     }
 
 
