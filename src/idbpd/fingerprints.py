@@ -1,4 +1,4 @@
-"""What a model depends on, in four numbers: if none of them changed, training again would give the same model."""
+"""What a model depends on, in a few numbers: if none of them changed, training again would give the same model."""
 
 import hashlib
 import json
@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from idbpd.program import code_sha256, lock_sha256
+from idbpd.program import code_sha256, installed_packages, lock_sha256
 
 
 def program_fingerprints(parameters: Mapping[str, Any], project: Path) -> dict[str, str]:
-    """SHA-256 of the parameters, as they were given, of the code and of the lock file; the data have their own."""
+    """SHA-256 of the parameters, as they were given, of the code and of the lock file; the data have their own.
+
+    Without a lock file the installed versions stand for it.
+    """
     return {
         "parameters": _parameters_sha256(parameters),
         "code": code_sha256(),
-        "lock": lock_sha256(project),
+        "lock": lock_sha256(project) or hashlib.sha256(installed_packages().encode()).hexdigest(),
     }
 
 

@@ -12,17 +12,20 @@ def code_sha256(package: Path = Path(__file__).parent) -> str:
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
-        digest.update(path.read_bytes())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
-def libraries() -> dict[str, str]:
-    """The version of every installed distribution, by its name in lower case."""
-    return dict(sorted((item.metadata["Name"].lower(), item.version) for item in distributions()))
+def installed_packages() -> str:
+    """The environment, a line ``name==version`` for each package.
+
+    Not by ``pip freeze``, which shows the address that a package came from, with what stands in it.
+    """
+    found = {distribution.name.lower(): distribution.version for distribution in distributions()}
+    return "".join(f"{name}=={number}\n" for name, number in sorted(found.items()))
 
 
-def lock_sha256(project: Path) -> str:
-    """SHA-256 of the lock file of a project; of the installed versions where there is none."""
+def lock_sha256(project: Path) -> str | None:
+    """SHA-256 of the lock file of a project; None where there is none."""
     path = project / LOCK_FILE
-    content = path.read_bytes() if path.is_file() else repr(libraries()).encode()
-    return hashlib.sha256(content).hexdigest()
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None

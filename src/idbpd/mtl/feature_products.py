@@ -81,9 +81,7 @@ class DenseFeatures:
                 of_bias[part] += u.sum(dim=0)
         return of_weight, of_bias
 
-    def _blocks(
-        self, chosen: Tensor | None, width: int, dtype: torch.dtype
-    ) -> Iterator[tuple[Tensor | slice, Tensor]]:
+    def _blocks(self, chosen: Tensor | None, width: int, dtype: torch.dtype) -> Iterator[tuple[Tensor | slice, Tensor]]:
         """Blocks of the chosen rows: which they are among those that take part, and their features."""
         count = self._count if chosen is None else len(chosen)
         numbers = BLOCK if self._table.device.type == "cpu" else BLOCK_ON_AN_ACCELERATOR

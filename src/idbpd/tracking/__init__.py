@@ -2,7 +2,9 @@
 
 from idbpd.tracking.champion import ChampionDataset
 from idbpd.tracking.hook import TrackingHook
+from idbpd.tracking.inputs import TrackedInputDataset
 from idbpd.tracking.model import TrackedModelDataset
+from idbpd.tracking.model_files import verify_model
 from idbpd.tracking.recorded_run import RecordedRunDataset
 from idbpd.tracking.retraining import RetrainingDataset
 from idbpd.tracking.retraining_hook import RetrainingHook
@@ -14,6 +16,8 @@ __all__ = [
     "RetrainingDataset",
     "RetrainingHook",
     "TrackedDataset",
+    "TrackedInputDataset",
     "TrackedModelDataset",
     "TrackingHook",
+    "verify_model",
 ]

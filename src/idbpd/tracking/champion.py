@@ -3,23 +3,25 @@
 from typing import Any, NamedTuple, NoReturn
 
 import mlflow
-import numpy as np
+import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
-from numpy.typing import NDArray
 
+from idbpd.tracking.model_files import verify_model
 from idbpd.tracking.registry import champion_of, registered_name
 
 
 class Champion(NamedTuple):
-    """The version in use: its number, the labels of its tasks, and what it says about samples."""
+    """The version in use: its number, what it must be told about a sample, and what it says then."""
 
     version: int
-    tasks: dict[str, list[str]]
+    features: list[str]
+    columns: list[str]  # ``task:label``
     model: Any  # an MLflow pyfunc model
 
-    def probabilities(self, features: NDArray[np.float32]) -> NDArray[Any]:
-        """The label probabilities of all tasks side by side, for features as they come."""
-        return np.asarray(self.model.predict(features))
+    def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
+        """The probability of every label of every task, for features as they come."""
+        answer: pd.DataFrame = self.model.predict(features)
+        return answer
 
 
 class ChampionDataset(AbstractDataset[NoReturn, Champion | None]):
@@ -31,12 +33,13 @@ class ChampionDataset(AbstractDataset[NoReturn, Champion | None]):
         self.metadata = metadata
 
     def load(self) -> Champion | None:
-        """Load the model, as a server would."""
+        """Load the model as a server would, after making sure that nobody has altered it."""
         version = champion_of(self._name)
         if version is None:
             return None
-        model = mlflow.pyfunc.load_model(f"models:/{self._name}/{version.number}")
-        return Champion(version.number, version.tasks, model)
+        model = mlflow.pyfunc.load_model(str(verify_model(f"models:/{self._name}/{version.number}")))
+        inputs, outputs = model.metadata.get_input_schema(), model.metadata.get_output_schema()
+        return Champion(version.number, inputs.input_names(), outputs.input_names(), model)
 
     def save(self, data: NoReturn) -> NoReturn:  # noqa: ARG002
         """Refuse: a model becomes the champion by passing the gates."""

@@ -13,7 +13,6 @@ from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_PARENT_RUN_ID
 from safetensors.torch import load
 
 from idbpd.errors import ConfigurationError
-from idbpd.tracking.origin import ORIGIN
 
 WEIGHTS, RESULTS = "weights.safetensors", ("certificate", "quality")
 
@@ -31,7 +30,8 @@ class RecordedRunDataset(AbstractDataset[NoReturn, dict[str, Any]]):
         child = _child(self._run())
         parent = MlflowClient().get_run(child.data.tags[MLFLOW_PARENT_RUN_ID])
         with tempfile.TemporaryDirectory(prefix="idbpd-") as folder:
-            origin = json.loads(_artifact(parent, ORIGIN, folder))
+            parameters = json.loads(_artifact(parent, "parameters.json", folder))
+            packages = _artifact(parent, "packages.txt", folder).decode()
             results = {name: json.loads(_artifact(child, f"{name}.json", folder)) for name in RESULTS}
             weights = load(_artifact(child, WEIGHTS, folder))
         return {
@@ -39,7 +39,11 @@ class RecordedRunDataset(AbstractDataset[NoReturn, dict[str, Any]]):
             "commit": parent.data.tags.get(MLFLOW_GIT_COMMIT),
             "dirty": parent.data.tags.get("git.dirty") == "true",
             "data_sha256": child.data.tags.get("data_sha256"),
-            **origin,
+            "parameters": parameters,
+            "env": parent.data.tags["kedro_env"],
+            "code_sha256": parent.data.tags["code_sha256"],
+            "threads": int(child.data.tags["threads"]),
+            "packages": packages,
             **results,
             "weights": weights,
         }

@@ -5,7 +5,6 @@ next one; the version in use is called ``champion``. To move that name is one wr
 around it, there is always exactly one champion, the old or the new.
 """
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 from mlflow import MlflowClient
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
-from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
+from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, RESOURCE_DOES_NOT_EXIST, ErrorCode
 
 from idbpd.errors import ConfigurationError
 
@@ -24,7 +23,6 @@ PROMOTED_AT = "promoted_at"
 REPLACED = "replaced"  # the version that was the champion before
 FINGERPRINT = "fingerprint."
 CERTIFICATE = "certificate."
-TASKS = "tasks"
 
 
 class Version(NamedTuple):
@@ -48,12 +46,6 @@ class Version(NamedTuple):
         """The fingerprints of what it was made from."""
         return {name.removeprefix(FINGERPRINT): at for name, at in self.tags.items() if name.startswith(FINGERPRINT)}
 
-    @property
-    def tasks(self) -> dict[str, list[str]]:
-        """The labels of every task, in the order of the model's columns."""
-        tasks: dict[str, list[str]] = json.loads(self.tags.get(TASKS, "{}"))
-        return tasks
-
 
 def registered_name(dataset: str) -> str:
     """The name under which the models of a data set are registered.
@@ -69,8 +61,10 @@ def versions(name: str) -> list[Version]:
     client = MlflowClient()
     try:
         aliases: dict[str, str] = client.get_registered_model(name).aliases
-    except MlflowException:
-        return []
+    except MlflowException as error:
+        if error.error_code == ErrorCode.Name(RESOURCE_DOES_NOT_EXIST):
+            return []
+        raise
     found: list[ModelVersion] = []
     token = None
     while True:
@@ -94,14 +88,15 @@ def last_judged(name: str) -> Version | None:
 
 
 def register(name: str, model_id: str, run_id: str, tags: Mapping[str, Any]) -> int:
-    """A new version of a logged model, as the challenger."""
+    """A new version of a logged model, as the challenger; it has the tags of the model too, its hashes among them."""
     client = MlflowClient()
     try:
         client.create_registered_model(name)
     except MlflowException as error:
         if error.error_code != ErrorCode.Name(RESOURCE_ALREADY_EXISTS):
             raise
-    texts = {key: str(value) for key, value in tags.items()}
+    own = client.get_logged_model(model_id).tags
+    texts = {**own, **{key: str(value) for key, value in tags.items()}}
     made = client.create_model_version(name, f"models:/{model_id}", run_id=run_id, tags=texts, model_id=model_id)
     client.set_registered_model_alias(name, CHALLENGER, made.version)
     return int(made.version)

@@ -2,16 +2,13 @@
 
 from typing import Any
 
-from mlflow import MlflowClient
-
 from idbpd.datasets import AtomicDataset
 from idbpd.endings import EXIT_CODES
 from idbpd.errors import ConfigurationError
-from idbpd.tracking.logging import flatten, log_tags
+from idbpd.tracking.logging import flatten
 from idbpd.tracking.registry import (
     CERTIFICATE,
     FINGERPRINT,
-    TASKS,
     VERDICT,
     make_champion,
     now,
@@ -19,7 +16,7 @@ from idbpd.tracking.registry import (
     registered_name,
     tag,
 )
-from idbpd.tracking.runs import child_run, parent_run
+from idbpd.tracking.runs import child_run, current_journal, parent_of, track
 
 
 class RetrainingDataset(AtomicDataset):
@@ -36,9 +33,9 @@ class RetrainingDataset(AtomicDataset):
 
     def save(self, data: dict[str, Any]) -> None:
         """Take a conclusion of the retraining pipeline."""
-        run_id = child_run(self._run)
-        if run_id is None:
-            raise ConfigurationError("a retraining needs the model registry, but nothing is tracked here")
+        run_id, journal = child_run(self._run), current_journal()
+        if run_id is None or journal is None:
+            raise ConfigurationError("the model cannot be registered: the tracking store is away; retrain again")
         name = registered_name(self._run["dataset"])
         version = register(name, data["model_id"], run_id, _tags(data))
         verdict = data["verdict"]
@@ -48,8 +45,8 @@ class RetrainingDataset(AtomicDataset):
         # Last: a version with a verdict is one that need not be tried again.
         tag(name, version, {VERDICT: outcome, **{f"gate.{gate['gate']}": _in_words(gate) for gate in verdict["gates"]}})
         message = _message(outcome, name, version, verdict)
-        log_tags(run_id, {"retraining": outcome})
-        log_tags(str(parent_run()), {"retraining": outcome})
+        track(self._run, "tags", {"retraining": outcome})
+        journal.append(parent_of(journal), "tags", {"retraining": outcome})
         self.record(
             outcome,
             message,
@@ -60,7 +57,7 @@ class RetrainingDataset(AtomicDataset):
             certificate=data["certificate"],
             run_id=run_id,
         )
-        MlflowClient().log_artifact(run_id, str(self.path))
+        track(self._run, "artifact", {"file": self.path.name}, [self.path])
 
     def record(self, outcome: str, message: str, **details: Any) -> None:
         """Keep what came out, with the exit code that the command ends with."""
@@ -80,7 +77,6 @@ def _tags(data: dict[str, Any]) -> dict[str, Any]:
     return {
         **{f"{CERTIFICATE}{key}": value for key, value in certificate.items()},
         **{f"{FINGERPRINT}{key}": value for key, value in data["fingerprints"].items()},
-        TASKS: data["tasks"],
     }
 
 

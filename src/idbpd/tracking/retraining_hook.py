@@ -1,6 +1,7 @@
 """Before a retraining: is there any reason for it? And after one that failed: say so where a scheduler looks."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from kedro.runner import SequentialRunner
 from idbpd.endings import NothingToDo
 from idbpd.errors import ConfigurationError
 from idbpd.fingerprints import changed, program_fingerprints
-from idbpd.processes import this_process
+from idbpd.redaction import redact
 from idbpd.tracking.connection import connect
 from idbpd.tracking.registry import last_judged, registered_name
 from idbpd.tracking.retraining import RetrainingDataset
@@ -73,7 +74,7 @@ class RetrainingHook:
                 raise NothingToDo(message)
             why = f"changed since version {last.number}: {', '.join(kinds)}"
         logger.info("retraining %s: %s", dataset, why)
-        outcome.record("running", why, process=this_process())
+        outcome.record("running", why, process=os.getpid())
 
     @hook_impl
     def on_pipeline_error(self, error: Exception, pipeline: Pipeline, catalog: DataCatalog) -> None:
@@ -81,7 +82,7 @@ class RetrainingHook:
         if RETRAINING in pipeline.all_outputs():
             outcome = catalog[RETRAINING]
             assert isinstance(outcome, RetrainingDataset)
-            outcome.record("failed", f"failed: {type(error).__name__}: {' '.join(str(error).split())}")
+            outcome.record("failed", redact(f"failed: {type(error).__name__}: {' '.join(str(error).split())}"))
 
     def _fingerprints(self, pipeline: Pipeline, catalog: DataCatalog) -> dict[str, str]:
         if FINGERPRINT in pipeline.all_outputs():

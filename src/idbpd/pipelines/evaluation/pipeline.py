@@ -41,7 +41,12 @@ def create_pipeline() -> Pipeline:
                 outputs=["quality", "summary"],
                 name="compare",
             ),
-            Node(export, inputs=["train", "scaling", "weights", "params:model"], outputs="model", name="export"),
+            Node(
+                export,
+                inputs=["table", "train", "scaling", "weights", "params:model"],
+                outputs="model",
+                name="export",
+            ),
             Node(draw_kkt_curves, inputs=["history", "certificate"], outputs="kkt_curves", name="draw_kkt_curves"),
         ]
     )

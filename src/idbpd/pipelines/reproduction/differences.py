@@ -29,12 +29,17 @@ def other_conditions(recorded: Mapping[str, Any], repeated: Mapping[str, Any]) -
         conditions.append(f"other code ({repeated['origin']})")
     if recorded["threads"] != repeated.get("threads", recorded["threads"]):
         conditions.append(f"other thread count ({repeated['threads']}, it was {recorded['threads']})")
-    before, now = recorded["libraries"], repeated["libraries"]
+    before, now = _versions(recorded["packages"]), _versions(repeated["packages"])
     changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
     if changed:
         shown = ", ".join(f"{name} {before.get(name, 'absent')} -> {now.get(name, 'absent')}" for name in changed[:5])
         conditions.append(f"other library versions ({shown}{', ...' if len(changed) > 5 else ''})")
     return conditions
+
+
+def _versions(packages: str) -> dict[str, str]:
+    """The versions in a list with a line ``name==version`` for each package."""
+    return dict(line.split("==", 1) for line in packages.splitlines())
 
 
 def _first_weight(recorded: Mapping[str, Tensor], repeated: Mapping[str, Tensor]) -> str | None:

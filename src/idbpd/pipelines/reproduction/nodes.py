@@ -15,12 +15,12 @@ from idbpd.endings import EXIT_CODES
 from idbpd.errors import ConfigurationError
 from idbpd.pipelines.reproduction.differences import first_difference, other_conditions
 from idbpd.pipelines.reproduction.program_copy import RAW_DATA, copy_program
-from idbpd.program import code_sha256, libraries
+from idbpd.program import code_sha256, installed_packages
 
 logger = logging.getLogger(__name__)
 
 # Variables that would lead the repetition to the present run or store.
-NOT_INHERITED = ("IDBPD_PARENT_RUN", "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID")
+NOT_INHERITED = ("IDBPD_EXECUTION", "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID")
 
 
 def repeat(recorded: dict[str, Any], project_folder: Path, run_id: str | None) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def repeat(recorded: dict[str, Any], project_folder: Path, run_id: str | None) -
         repeated: dict[str, Any] = {
             "origin": origin,
             "code_sha256": code_sha256(folder / "src" / "idbpd"),
-            "libraries": libraries(),
+            "packages": installed_packages(),
             **_json(results / "05_model_input" / dataset / "fingerprint.json"),
         }
         if repeated["data_sha256"] != recorded["data_sha256"]:
@@ -74,16 +74,8 @@ def compare_with_record(recorded: dict[str, Any], repeated: dict[str, Any]) -> d
 
 def _run(folder: Path, project: Path, recorded: dict[str, Any], *options: str) -> None:
     parameters = recorded["parameters"]
-    command = [
-        sys.executable,
-        "-m",
-        "kedro",
-        "run",
-        "--params",
-        f"dataset={parameters['dataset']},seed={parameters['seed']}",
-    ]
-    if recorded["env"]:
-        command += ["--env", recorded["env"]]
+    command = [sys.executable, "-m", "kedro", "run", "--env", recorded["env"], *options]
+    command += ["--params", f"dataset={parameters['dataset']},seed={parameters['seed']}"]
     environment = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
     environment |= {
         "PYTHONPATH": str(folder / "src"),
@@ -91,7 +83,7 @@ def _run(folder: Path, project: Path, recorded: dict[str, Any], *options: str) -
         "OMP_NUM_THREADS": str(recorded["threads"]),
         "MKL_NUM_THREADS": str(recorded["threads"]),
     }
-    if subprocess.run([*command, *options], cwd=folder, env=environment, check=False).returncode != 0:
+    if subprocess.run(command, cwd=folder, env=environment, check=False).returncode != 0:
         raise ConfigurationError(
             f"run {recorded['run_id']} on {parameters['dataset']!r} cannot be repeated: it ends with the error above"
         )

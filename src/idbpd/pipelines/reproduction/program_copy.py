@@ -33,7 +33,7 @@ def copy_program(project: Path, recorded: dict[str, Any], target: Path) -> str:
     shutil.rmtree(raw, ignore_errors=True)
     raw.parent.mkdir(parents=True, exist_ok=True)
     raw.symlink_to(project / RAW_DATA)
-    _write_configuration(target / "conf" / (recorded["env"] or "local"), recorded["parameters"])
+    _write_configuration(target / "conf" / recorded["env"], recorded["parameters"])
     return origin
 
 

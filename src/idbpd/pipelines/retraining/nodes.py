@@ -1,15 +1,14 @@
 """Measure the model in use on this run's test part, hold the new one against it, and say what is to be done."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from idbpd.datasets.table import MultiLabelTable
 from idbpd.mtl import MultiTaskData, worst_case
 from idbpd.pipelines.parameters import ProblemParameters, RetrainParameters
 from idbpd.pipelines.retraining.gates import gates
@@ -23,36 +22,46 @@ class Champion(Protocol):
         """Its number."""
 
     @property
-    def tasks(self) -> Mapping[str, Sequence[str]]:
-        """The labels of every task, in the order of its columns."""
+    def features(self) -> Sequence[str]:
+        """What it must be told about a sample."""
 
-    def probabilities(self, features: NDArray[np.float32]) -> NDArray[Any]:
-        """The label probabilities of all tasks side by side, for features as they come."""
+    @property
+    def columns(self) -> Sequence[str]:
+        """What it says about one: a column ``task:label`` for each label."""
+
+    def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
+        """The probability of every label of every task, for features as they come."""
 
 
 def measure_champion(
-    champion: Champion | None, test: MultiTaskData, scaling: dict[str, Tensor], problem: ProblemParameters
+    champion: Champion | None,
+    table: MultiLabelTable,
+    test: MultiTaskData,
+    scaling: dict[str, Tensor],
+    problem: ProblemParameters,
 ) -> dict[str, Any]:
     """The worst-case loss of the priority task that the model in use has on the same samples as the new one.
 
-    A model of other tasks, labels or features has nothing to say about these samples: that is the reason why it has
-    no loss here.
+    A model of other features or labels has nothing to say about these samples: that is the reason why it has no loss.
     """
     measured: dict[str, Any] = {"version": None, "priority_loss": None, "reason": None}
     if champion is None:
         return measured
     measured["version"] = champion.version
-    tasks = {task.name: list(task.labels) for task in test.tasks}
-    if {name: list(labels) for name, labels in champion.tasks.items()} != tasks:
-        return measured | {"reason": f"version {champion.version} has other tasks or labels"}
-    features = (test.features * scaling["scale"] + scaling["center"]).float().numpy()
-    try:
-        probabilities = torch.from_numpy(np.asarray(champion.probabilities(features), dtype=np.float64))
-    except Exception as error:
-        return measured | {"reason": f"version {champion.version} cannot take these features: {error}"}
     task = test.priority
+    columns = [f"{task.name}:{label}" for label in task.labels]
+    if [column for column in champion.columns if column.startswith(f"{task.name}:")] != columns:
+        return measured | {"reason": f"version {champion.version} has other labels of the {task.name} task"}
+    unknown = [name for name in champion.features if name not in set(table.feature_names)]
+    if unknown:
+        return measured | {
+            "reason": f"version {champion.version} needs features that are gone: {', '.join(unknown[:5])}"
+        }
+    raw = (test.features * scaling["scale"] + scaling["center"]).double().numpy()
+    features = pd.DataFrame(raw, columns=list(table.feature_names))[list(champion.features)]
+    answer = champion.probabilities(features)[columns].to_numpy(np.float64)
     # The smallest probability that a float32 softmax can tell from zero bounds the loss of a sure and wrong guess.
-    shares = probabilities[task.rows, : len(task.labels)].clamp(min=torch.finfo(torch.float32).tiny)
+    shares = torch.from_numpy(answer)[task.rows].clamp(min=torch.finfo(torch.float32).tiny)
     losses = -(task.targets * shares.log()).sum(dim=-1)
     return measured | {"priority_loss": worst_case(losses, problem.regularisation).value.item()}
 
@@ -88,7 +97,6 @@ def conclude(
     verdict: dict[str, Any],
     model: str,
     certificate: dict[str, Any],
-    test: MultiTaskData,
     fingerprint: dict[str, str],
     program: dict[str, str],
 ) -> dict[str, Any]:
@@ -97,7 +105,6 @@ def conclude(
         "verdict": verdict,
         "model_id": model,
         "certificate": certificate,
-        "tasks": json.dumps({task.name: task.labels for task in test.tasks}),
         "fingerprints": {"data": fingerprint["data_sha256"], **program},
     }
 

@@ -11,7 +11,7 @@ def create_pipeline() -> Pipeline:
         [
             Node(
                 measure_champion,
-                inputs=["champion", "test", "scaling", "params:problem"],
+                inputs=["champion", "table", "test", "scaling", "params:problem"],
                 outputs="champion_quality",
                 name="measure_champion",
             ),
@@ -27,7 +27,6 @@ def create_pipeline() -> Pipeline:
                     "verdict": "verdict",
                     "model": "model",
                     "certificate": "certificate",
-                    "test": "test",
                     "fingerprint": "fingerprint",
                     "program": "program",
                 },
