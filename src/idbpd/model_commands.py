@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from idbpd.errors import ConfigurationError, InputError
+from idbpd.tracking import verify_model
 from idbpd.tracking.connection import connect
 from idbpd.tracking.registry import Version, champion_of, make_champion, registered_name, versions
 
@@ -44,6 +45,7 @@ def rollback(metadata: ProjectMetadata, to: int | None, dataset: str | None, env
         if champion is None:
             raise ConfigurationError(f"{name} has no champion to go back from")
         target = _target(name, champion, to)
+        verify_model(f"models:/{name}/{target}")  # nothing that was altered since comes into use
         make_champion(name, target, instead_of=champion.number)
     except InputError as error:
         raise click.ClickException(str(error)) from error

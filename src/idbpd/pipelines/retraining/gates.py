@@ -1,5 +1,6 @@
 """What a new model must pass before it replaces the one in use."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -41,12 +42,16 @@ def gates(
         ),
         _at_most(
             "residual",
-            max(certificate[name] for name in RESIDUALS),
+            max((certificate[name] for name in RESIDUALS), key=_nan_is_worst),
             retrain.residual_limit,
             "worst of " + ", ".join(RESIDUALS),
         ),
         _against_champion(held_out[priority], champion, retrain),
     ]
+
+
+def _nan_is_worst(value: float) -> float:
+    return math.inf if math.isnan(value) else value
 
 
 def _at_most(name: str, value: float, limit: float, note: str) -> Gate:
