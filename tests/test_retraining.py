@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-
 from benchmarks.retraining_story import Night, tell
 
 
