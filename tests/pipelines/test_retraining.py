@@ -72,7 +72,7 @@ class _Served(NamedTuple):
     def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
         assert list(features.columns) == self.features
         with torch.no_grad():
-            logits = self.network(torch.from_numpy(features.to_numpy(np.float32)))
+            logits = self.network(torch.tensor(features.to_numpy(np.float32)))
         return pd.DataFrame(torch.cat([part.softmax(-1) for part in logits], dim=-1).numpy(), columns=self.columns)
 
 

@@ -57,6 +57,7 @@ class RetrainingHook:
         connect(self._context.project_path, self._context.config_loader, "a retraining")
         outcome = catalog[RETRAINING]
         assert isinstance(outcome, RetrainingDataset)
+        _tell_of_a_killed_one(outcome)
         dataset = self._parameters["dataset"]
         last = last_judged(registered_name(dataset))
         if self._parameters["retrain"]["force"]:
@@ -89,6 +90,17 @@ class RetrainingHook:
             with _quiet():  # the run itself will say all this, if there is one
                 SequentialRunner().run(pipeline.to_outputs(FINGERPRINT), catalog)
         return {"data": catalog.load(FINGERPRINT)["data_sha256"], **self._program}
+
+
+def _tell_of_a_killed_one(outcome: RetrainingDataset) -> None:
+    """Say so when a retraining is still said to go on: the lock is ours now, so its process is gone."""
+    before = outcome.load() if outcome.exists() else {}
+    if before.get("outcome") == "running":
+        logger.info(
+            "the retraining that began at %s (process %s) never ended: it was killed; the champion is as it was",
+            before["at"],
+            before["process"],
+        )
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def measure_champion(
         }
     raw = (test.features * scaling["scale"] + scaling["center"]).double().numpy()
     features = pd.DataFrame(raw, columns=list(table.feature_names))[list(champion.features)]
-    answer = champion.probabilities(features)[columns].to_numpy(np.float64)
+    answer = champion.probabilities(features)[columns].to_numpy(np.float64, copy=True)
     # The smallest probability that a float32 softmax can tell from zero bounds the loss of a sure and wrong guess.
     shares = torch.from_numpy(answer)[task.rows].clamp(min=torch.finfo(torch.float32).tiny)
     losses = -(task.targets * shares.log()).sum(dim=-1)
