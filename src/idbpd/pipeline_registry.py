@@ -2,7 +2,16 @@
 
 from kedro.pipeline import Pipeline
 
-from idbpd.pipelines import calibration, evaluation, ingestion, reproduction, retraining, splitting, training
+from idbpd.pipelines import (
+    calibration,
+    evaluation,
+    ingestion,
+    prediction,
+    reproduction,
+    retraining,
+    splitting,
+    training,
+)
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -18,6 +27,7 @@ def register_pipelines() -> dict[str, Pipeline]:
     return {
         "__default__": default,
         **stages,
+        "predict": prediction.create_pipeline(),
         "retrain": default + retraining.create_pipeline(),
         "reproduce": reproduction.create_pipeline(),
     }

@@ -54,6 +54,14 @@ class RedactingFilter(logging.Filter):
         return True
 
 
+def redact_logs() -> None:
+    """Put the filter before every log handler there is; Kedro's logging files cannot name one."""
+    loggers = [logging.root, *map(logging.getLogger, list(logging.root.manager.loggerDict))]
+    for handler in {handler for logger in loggers for handler in logger.handlers}:
+        if not any(isinstance(existing, RedactingFilter) for existing in handler.filters):
+            handler.addFilter(RedactingFilter())
+
+
 def _secrets() -> set[str]:
     named = {value for name, value in os.environ.items() if _NAME_OF_SECRET.search(name)}
     return {secret for secret in named | _remembered if len(secret) >= SHORTEST_SECRET}

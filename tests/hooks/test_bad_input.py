@@ -44,6 +44,9 @@ class Run:
         ("--params training.max_setps=5", "unknown parameter 'training.max_setps'; did you mean 'training.max_steps'?"),
         ("--pipeline trian", "unknown pipeline 'trian'; known pipelines are __default__, "),
         ("--env nowhere", "conf/nowhere"),
+        ("--pipeline predict", "parameter 'input' is missing; for example: kedro run --pipeline predict"),
+        ("--pipeline predict --params input=a.csv,output=b.csv", "cannot read a.csv: no such file or directory"),
+        ("--pipeline predict --params input=a.xls,output=b.csv", "'a.xls' is not valid: the file name must end in"),
         ("--pipeline training", "'calibrated_weights' of an earlier stage is not there; begin with kedro run"),
     ],
 )
@@ -79,7 +82,6 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(run: Run) ->
         ("parameters.yml", "training: null", "parameter 'training' = None is not valid"),
         ("parameters.yml", "training: {max_steps: [", "conf/local/parameters.yml"),
         ("mlflow.yml", "enabeld: false", "unknown parameter 'mlflow.enabeld'; did you mean 'mlflow.enabled'?"),
-        ("mlflow.yml", "tracking_uri: 'http://127.0.0.1:9'", "'http://127.0.0.1:9': no server answers there"),
         ("mlflow.yml", "tracking_uri: 'nowhere://x'", "cannot track runs in 'nowhere://x'"),
         ("sources.yml", "multi_digits: {type: pandas.CsvDataset, filepath: a.csv}", "the data set 'multi_digits':"),
     ],

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from torch import Tensor
 
+from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import ConfigurationError
 from idbpd.mtl import MultiTaskData, Task, measure_quality
 from idbpd.optim import IDBPD, solve
@@ -118,10 +120,13 @@ def test_the_exported_model_takes_raw_features() -> None:
     network = build_problem(data, "first", {}, MODEL, PROBLEM, single, 0).network
     weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
     center, scale = torch.arange(4.0), torch.full((4,), 5.0)
-    model, example = export(data, {"center": center, "scale": scale}, weights, MODEL)
-    torch.testing.assert_close(example, data.features[:2] * 5 + center)
+    table = MultiLabelTable(data.features.numpy(), ("a", "b", "c", "d"), np.zeros((40, 2), dtype=np.int8), ("x", "y"))
+    model = export(table, data, {"center": center, "scale": scale}, weights, MODEL)
+    torch.testing.assert_close(model.example, data.features[:2] * 5 + center)
     expected = torch.cat([logits.softmax(dim=-1) for logits in network(data.features[:2])], dim=-1)
-    torch.testing.assert_close(model(example), expected)
+    torch.testing.assert_close(model.network(model.example), expected)
+    assert model.features == ("a", "b", "c", "d")
+    assert model.columns == ("first:first0", "first:first1", "second:second0", "second:second1")
 
 
 def test_a_stored_result_of_another_problem_is_refused() -> None:

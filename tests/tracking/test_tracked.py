@@ -10,7 +10,7 @@ from kedro.io import AbstractDataset, DatasetError
 from mlflow import MlflowClient
 
 from idbpd.tracking.journal import Journal
-from idbpd.tracking.logging import history, metrics, parameters
+from idbpd.tracking.logging import TRACKED_STEPS, history, metrics, parameters
 from idbpd.tracking.runs import EXECUTION_VARIABLE, child_run, parent_of, track
 from idbpd.tracking.tracked import TrackedDataset
 from tests.tracking.conftest import RUN
@@ -55,6 +55,15 @@ def test_a_long_history_arrives_whole_and_what_is_not_finite_stays_out(journal: 
     assert points == {step: value for step, value in enumerate(frame["objective"]) if step not in (7, 8)}
     assert client.get_run(run_id).data.metrics["final_constraint"] == -0.5
     assert "final_objective" not in client.get_run(run_id).data.metrics
+
+
+def test_of_a_very_long_history_the_store_has_a_part_from_the_first_step_to_the_last() -> None:
+    steps = range(2 * TRACKED_STEPS + 2)
+    series = history(pd.DataFrame({"step": steps, "objective": [float(step) for step in steps]})).content["series"]
+    assert series["objective"]["step"] == [*range(0, len(steps), 3), steps[-1]]
+    assert series["objective"]["value"] == [float(step) for step in series["objective"]["step"]]
+    whole = pd.DataFrame({"step": range(TRACKED_STEPS), "objective": 0.0})
+    assert history(whole).content["series"]["objective"]["step"] == list(range(TRACKED_STEPS))
 
 
 def test_nested_parameters_are_flat_and_more_than_a_hundred_fit(journal: Journal) -> None:

@@ -4,8 +4,10 @@ from idbpd.datasets.arff import ArffDataset
 from idbpd.datasets.atomic import AtomicDataset
 from idbpd.datasets.composed_digits import ComposedDigitsDataset
 from idbpd.datasets.composed_images import ComposedImagesDataset
+from idbpd.datasets.feature_file import FeatureFileDataset
 from idbpd.datasets.folder import FolderDataset
 from idbpd.datasets.idx import IdxDataset
+from idbpd.datasets.predictions import PredictionsDataset
 from idbpd.datasets.public import PublicDataset
 from idbpd.datasets.table_checks import TableValidator
 from idbpd.datasets.table_file import MultiLabelTableDataset
@@ -17,10 +19,12 @@ __all__ = [
     "AtomicDataset",
     "ComposedDigitsDataset",
     "ComposedImagesDataset",
+    "FeatureFileDataset",
     "FolderDataset",
     "IdxDataset",
     "MultiLabelTableDataset",
     "MultiTaskDataset",
+    "PredictionsDataset",
     "PublicDataset",
     "TableValidator",
     "TabularDataset",

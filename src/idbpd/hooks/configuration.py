@@ -17,6 +17,8 @@ SOURCE = "source"
 VALIDATOR = "validator"
 # The catalog needs these two for paths and tags, and cannot see parameters; they are set where both can see them.
 SET_GLOBALLY = {"dataset": str, "seed": int}
+# The catalog takes these from the command line: they are paths and addresses, and no node sees them.
+SET_ON_COMMAND_LINE = {"input": str | None, "output": str | None, "model_uri": str | None}
 
 
 class ConfigurationHook:
@@ -35,7 +37,7 @@ class ConfigurationHook:
         self._release()  # of a run that ended before it began, in the same process
         loader = context.config_loader
         parameters: dict[str, Any] = loader["parameters"]
-        check_parameters(parameters, {**SET_GLOBALLY, **parameter_types(pipelines.values())})
+        check_parameters(parameters, {**SET_GLOBALLY, **SET_ON_COMMAND_LINE, **parameter_types(pipelines.values())})
         for name in SET_GLOBALLY:
             expected = (loader.runtime_params or {}).get(name, loader["globals"][name])
             if parameters[name] != expected:

@@ -8,6 +8,7 @@ from idbpd.tracking.model_files import verify_model
 from idbpd.tracking.recorded_run import RecordedRunDataset
 from idbpd.tracking.retraining import RetrainingDataset
 from idbpd.tracking.retraining_hook import RetrainingHook
+from idbpd.tracking.scoring import ScoringModelDataset
 from idbpd.tracking.tracked import TrackedDataset
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "RecordedRunDataset",
     "RetrainingDataset",
     "RetrainingHook",
+    "ScoringModelDataset",
     "TrackedDataset",
     "TrackedInputDataset",
     "TrackedModelDataset",

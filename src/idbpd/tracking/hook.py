@@ -21,7 +21,7 @@ from kedro.framework.project import settings
 from rich.console import Console
 
 from idbpd.program import installed_packages
-from idbpd.redaction import redacted, remember_credentials
+from idbpd.redaction import redact_logs, redacted, remember_credentials
 from idbpd.tracking.delivery import send
 from idbpd.tracking.execution import execution_tags
 from idbpd.tracking.journal import Journal
@@ -58,6 +58,7 @@ class TrackingHook:
         self._project_path = context.project_path
         with suppress(MissingConfigException):  # most projects have none
             remember_credentials(loader["credentials"])
+        redact_logs()
 
     @hook_impl
     def before_pipeline_run(self, run_params: dict[str, Any]) -> None:
