@@ -37,7 +37,6 @@ class RecordedRunDataset(AbstractDataset[NoReturn, dict[str, Any]]):
         return {
             "run_id": child.info.run_id,
             "commit": parent.data.tags.get(MLFLOW_GIT_COMMIT),
-            "dirty": parent.data.tags.get("git.dirty") == "true",
             "data_sha256": child.data.tags.get("data_sha256"),
             "parameters": parameters,
             "env": parent.data.tags["kedro_env"],
