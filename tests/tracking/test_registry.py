@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+import pandas as pd
 import pytest
 import torch
 from click.testing import CliRunner, Result
@@ -106,8 +107,9 @@ def test_the_champion_is_loaded_as_it_is_served(retrainings: Retrainings) -> Non
     retrainings.conclude(passed=True, champion=None)
     champion = ChampionDataset(dataset="yeast").load()
     assert champion is not None
-    assert (champion.version, champion.features) == (1, ["u", "v"])
-    assert champion.columns == ["first:a", "first:b", "other:c", "other:d"]
+    assert (champion.version, champion.features) == (1, ("u", "v"))
+    answer = champion.probabilities(pd.DataFrame({"u": [0.0], "v": [1.0]}))
+    assert list(answer.columns) == ["first:a", "first:b", "other:c", "other:d"]
 
 
 @pytest.fixture

@@ -2,26 +2,28 @@
 
 from typing import Any, NamedTuple, NoReturn
 
-import mlflow
 import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
 
 from idbpd.tracking.model_files import verify_model
 from idbpd.tracking.registry import champion_of, registered_name
+from idbpd.tracking.scoring import VerifiedModel
 
 
 class Champion(NamedTuple):
-    """The version in use: its number, what it must be told about a sample, and what it says then."""
+    """The version in use: its number, and its model as a server would load it."""
 
     version: int
-    features: list[str]
-    columns: list[str]  # ``task:label``
-    model: Any  # an MLflow pyfunc model
+    model: VerifiedModel
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What it must be told about a sample."""
+        return self.model.features
 
     def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
-        """The probability of every label of every task, for features as they come."""
-        answer: pd.DataFrame = self.model.predict(features)
-        return answer
+        """A column ``task:label`` of probabilities for each label, for features as they come."""
+        return self.model.predict(features)
 
 
 class ChampionDataset(AbstractDataset[NoReturn, Champion | None]):
@@ -33,13 +35,11 @@ class ChampionDataset(AbstractDataset[NoReturn, Champion | None]):
         self.metadata = metadata
 
     def load(self) -> Champion | None:
-        """Load the model as a server would, after making sure that nobody has altered it."""
+        """Load the model, after making sure that nobody has altered it."""
         version = champion_of(self._name)
         if version is None:
             return None
-        model = mlflow.pyfunc.load_model(str(verify_model(f"models:/{self._name}/{version.number}")))
-        inputs, outputs = model.metadata.get_input_schema(), model.metadata.get_output_schema()
-        return Champion(version.number, inputs.input_names(), outputs.input_names(), model)
+        return Champion(version.number, VerifiedModel(verify_model(f"models:/{self._name}/{version.number}")))
 
     def save(self, data: NoReturn) -> NoReturn:  # noqa: ARG002
         """Refuse: a model becomes the champion by passing the gates."""

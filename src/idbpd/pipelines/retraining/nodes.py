@@ -1,5 +1,6 @@
 """Measure the model in use on this run's test part, hold the new one against it, and say what is to be done."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -25,12 +26,8 @@ class Champion(Protocol):
     def features(self) -> Sequence[str]:
         """What it must be told about a sample."""
 
-    @property
-    def columns(self) -> Sequence[str]:
-        """What it says about one: a column ``task:label`` for each label."""
-
     def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
-        """The probability of every label of every task, for features as they come."""
+        """A column ``task:label`` of probabilities for each label, for features as they come."""
 
 
 def measure_champion(
@@ -48,18 +45,18 @@ def measure_champion(
     if champion is None:
         return measured
     measured["version"] = champion.version
-    task = test.priority
-    columns = [f"{task.name}:{label}" for label in task.labels]
-    if [column for column in champion.columns if column.startswith(f"{task.name}:")] != columns:
-        return measured | {"reason": f"version {champion.version} has other labels of the {task.name} task"}
-    unknown = [name for name in champion.features if name not in set(table.feature_names)]
+    known = set(table.feature_names)
+    unknown = [name for name in champion.features if name not in known]
     if unknown:
-        return measured | {
-            "reason": f"version {champion.version} needs features that are gone: {', '.join(unknown[:5])}"
-        }
+        reason = f"version {champion.version} needs features that are gone: {', '.join(unknown[:5])}"
+        return measured | {"reason": reason}
     raw = (test.features * scaling["scale"] + scaling["center"]).double().numpy()
     features = pd.DataFrame(raw, columns=list(table.feature_names))[list(champion.features)]
-    answer = champion.probabilities(features)[columns].to_numpy(np.float64, copy=True)
+    task = test.priority
+    said = champion.probabilities(features).filter(regex=f"^{re.escape(task.name)}:")
+    if list(said.columns) != [f"{task.name}:{label}" for label in task.labels]:
+        return measured | {"reason": f"version {champion.version} has other labels of the {task.name} task"}
+    answer = said.to_numpy(np.float64, copy=True)
     # The smallest probability that a float32 softmax can tell from zero bounds the loss of a sure and wrong guess.
     shares = torch.from_numpy(answer)[task.rows].clamp(min=torch.finfo(torch.float32).tiny)
     losses = -(task.targets * shares.log()).sum(dim=-1)
