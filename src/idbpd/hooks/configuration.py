@@ -104,5 +104,6 @@ def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _files(names: set[str], catalog: DataCatalog) -> list[Path]:
-    paths = (getattr(catalog[name], "path", None) for name in names)
+    # What is not in the catalog is kept in memory.
+    paths = (getattr(catalog[name], "path", None) for name in names if name in catalog)
     return [path for path in paths if isinstance(path, Path)]

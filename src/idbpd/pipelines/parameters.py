@@ -108,6 +108,17 @@ class CheckpointParameters(_Parameters):
 DEFAULT_CHECKPOINT = CheckpointParameters()
 
 
+class RetrainParameters(_Parameters):
+    """When a retraining goes on, and what its model must pass to replace the one in use."""
+
+    force: bool
+    train_tolerance: Annotated[float, Field(ge=0)]
+    held_out_tolerance: Annotated[float, Field(ge=0)]
+    residual_limit: Annotated[float, Field(gt=0)]
+    margin: Annotated[float, Field(ge=0)]
+    accept_other_tasks: bool
+
+
 class ComputeParameters(_Parameters):
     """Where and in which precision it runs."""
 
