@@ -87,16 +87,38 @@ class RobustMultiTask:
 
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """Danskin: the gradient of each worst case is the gradient of the loss under its worst weights."""
-        if self._last is None or self._last.x is not evaluation.x:
-            self.evaluate(evaluation.x, evaluation.maximisers)
-        assert self._last is not None  # evaluate has just set it
+        forward = self._forward_at(evaluation)
         weights = (evaluation.maximisers.y, *evaluation.maximisers.w)
         rows = []
         for task, head, task_weights in zip(self._tasks, self._heads, weights, strict=True):
             assert task_weights is not None  # every task of this problem has a maximiser
-            rows.append(self._weighted_gradient(self._last, task, head, task_weights))
+            rows.append(self._weighted_gradient(forward, task, head, task_weights))
         f = rows[0] + self._weight_decay * evaluation.x
         return Gradients(f, torch.stack(rows[1:]) if rows[1:] else f.new_zeros(0, len(f)))
+
+    @torch.no_grad()
+    def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
+        """The constraint under given weights, a row each: one product with the losses of the last forward pass."""
+        task, head, n = self._tasks[1 + constraint], self._heads[1 + constraint], points.shape[1]
+        forward = self._forward_at(evaluation)
+        _, heads = self._parameters(forward.x)
+        logits = functional_call(self._heads_module, heads, (forward.preactivations[task.rows],))[head]
+        losses = cross_entropy(logits, task.targets).double()
+        price = self._regularisation * n / 2 * ((points - 1 / n) ** 2).sum(dim=1)
+        return points @ losses - price - self._thresholds[constraint]
+
+    def cut_gradient(self, evaluation: Evaluation, constraint: int, points: Tensor, factors: Tensor) -> Tensor:
+        """A constraint is linear in its weights, so that the sum is one backward pass under the summed weights."""
+        forward = self._forward_at(evaluation)
+        weights = factors @ points
+        return self._weighted_gradient(forward, self._tasks[1 + constraint], self._heads[1 + constraint], weights)
+
+    def _forward_at(self, evaluation: Evaluation) -> _Forward:
+        """The forward pass at an evaluated point: the last one, or else once more."""
+        if self._last is None or self._last.x is not evaluation.x:
+            self.evaluate(evaluation.x, evaluation.maximisers)
+        assert self._last is not None  # evaluate has just set it
+        return self._last
 
     def _weighted_gradient(self, forward: _Forward, task: Task, head: int, weights: Tensor) -> Tensor:
         """The gradient of sum_i weights_i loss_i: by autograd down to the first layer, by one product through it."""
