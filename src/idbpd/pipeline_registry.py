@@ -2,7 +2,7 @@
 
 from kedro.pipeline import Pipeline
 
-from idbpd.pipelines import calibration, evaluation, ingestion, splitting, training
+from idbpd.pipelines import benchmark, calibration, evaluation, ingestion, report, splitting, training
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -14,4 +14,9 @@ def register_pipelines() -> dict[str, Pipeline]:
         "training": training.create_pipeline(),
         "evaluation": evaluation.create_pipeline(),
     }
-    return {"__default__": sum(stages.values(), start=Pipeline([])), **stages}
+    return {
+        "__default__": sum(stages.values(), start=Pipeline([])),
+        **stages,
+        "benchmark": benchmark.create_pipeline(),
+        "report": report.create_pipeline(),
+    }

@@ -4,8 +4,11 @@ from idbpd.datasets.arff import ArffDataset
 from idbpd.datasets.atomic import AtomicDataset
 from idbpd.datasets.composed_digits import ComposedDigitsDataset
 from idbpd.datasets.composed_images import ComposedImagesDataset
+from idbpd.datasets.figures import FiguresDataset
 from idbpd.datasets.idx import IdxDataset
 from idbpd.datasets.public import PublicDataset
+from idbpd.datasets.results import BenchmarkCell, ResultsDataset, StoredResult
+from idbpd.datasets.sources import SourcesDataset
 from idbpd.datasets.table_checks import TableValidator
 from idbpd.datasets.table_file import MultiLabelTableDataset
 from idbpd.datasets.tabular import TabularDataset
@@ -14,12 +17,17 @@ from idbpd.datasets.tensors import MultiTaskDataset, TensorsDataset
 __all__ = [
     "ArffDataset",
     "AtomicDataset",
+    "BenchmarkCell",
     "ComposedDigitsDataset",
     "ComposedImagesDataset",
+    "FiguresDataset",
     "IdxDataset",
     "MultiLabelTableDataset",
     "MultiTaskDataset",
     "PublicDataset",
+    "ResultsDataset",
+    "SourcesDataset",
+    "StoredResult",
     "TableValidator",
     "TabularDataset",
     "TensorsDataset",

@@ -3,10 +3,21 @@
 A node that takes one of these gets it checked before anything runs; an unknown key is an error, not a surprise.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+    field_validator,
+)
 
+from idbpd.baselines import METHODS
 from idbpd.pipelines.devices import resolve_device
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -74,3 +85,74 @@ class ComputeParameters(_Parameters):
         # Asked here, and not when the device is first used, so that nothing has been computed when it is missing.
         resolve_device(device)
         return device
+
+
+def _listed(value: Any) -> Any:
+    """A list as the command line can give it: Kedro's --params ends a value at a comma, so items are joined by '+'."""
+    if isinstance(value, str):
+        return [item for item in value.split("+") if item]
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _without_repetition(values: list[Any]) -> list[Any]:
+    if len(set(values)) < len(values):
+        raise ValueError("each may be named once")
+    return values
+
+
+def _known_methods(names: list[str]) -> list[str]:
+    for name in names:
+        if name not in METHODS:
+            raise ValueError(f"there is no method {name!r}; methods are {', '.join(METHODS)}")
+    return names
+
+
+_Selection = (BeforeValidator(_listed), AfterValidator(_without_repetition), Field(min_length=1))
+Names = Annotated[list[str], *_Selection]
+Seeds = Annotated[list[Seed], *_Selection]
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class LargeDataParameters(_Parameters):
+    """What is different where one step takes long."""
+
+    samples: Annotated[int, Field(ge=1)]
+    seeds: Seeds
+    seconds: Seconds
+    tuning_seconds: Seconds
+    calibration_steps: Annotated[int, Field(ge=1)]
+
+
+class SettingChanges(_Parameters):
+    """What a setting of the benchmark changes of the other blocks."""
+
+    split: dict[str, Any] = {}
+    features: dict[str, Any] = {}
+    problem: dict[str, Any] = {}
+    calibration: dict[str, Any] = {}
+    training: dict[str, Any] = {}
+
+
+class BenchmarkParameters(_Parameters):
+    """Which methods are compared on what, and how much time each gets."""
+
+    datasets: Names
+    methods: Annotated[Names, AfterValidator(_known_methods)]
+    changes: dict[str, SettingChanges]
+    settings: Names
+    seeds: Seeds
+    seconds: Seconds
+    tuning_seconds: Seconds
+    calibration_steps: Annotated[int, Field(ge=1)]
+    large: LargeDataParameters
+    tolerance: Annotated[float, Field(gt=0)]
+    workers: Annotated[int, Field(ge=1)] | Literal["auto"]
+
+    @field_validator("settings")
+    @classmethod
+    def _described(cls, settings: list[str], info: ValidationInfo) -> list[str]:
+        changes = info.data.get("changes", settings)
+        for name in settings:
+            if name not in changes:
+                raise ValueError(f"there is no setting {name!r}; settings are {', '.join(changes)}")
+        return settings

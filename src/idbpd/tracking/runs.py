@@ -13,6 +13,7 @@ from mlflow import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 
 PARENT_RUN_VARIABLE = "IDBPD_PARENT_RUN"
+CLOSED = "closed"  # the tag of a run that was closed before its parent was
 
 
 def parent_run() -> str | None:
@@ -36,12 +37,19 @@ def child_run(identity: Mapping[str, Any]) -> str | None:
     return str(client.create_run(experiment, tags={**tags, MLFLOW_RUN_NAME: name}).info.run_id)
 
 
+def close_run(run_id: str, status: str) -> None:
+    """Close a child run with a status of its own, whatever becomes of its parent."""
+    client = MlflowClient()
+    client.set_tag(run_id, CLOSED, status)
+    client.set_terminated(run_id, status)
+
+
 def end_runs(parent: str, status: str) -> None:
-    """Close the parent and all its children with a status: FINISHED, FAILED or KILLED."""
+    """Close the parent, and all its children that were not closed on purpose, as FINISHED, FAILED or KILLED."""
     client = MlflowClient()
     experiment = client.get_run(parent).info.experiment_id
     children = client.search_runs([experiment], filter_string=f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent}'")
-    for run in children:
+    for run in (child for child in children if CLOSED not in child.data.tags):
         # Whatever its status: logging a model closes its run as finished, also when a later node fails.
         client.set_terminated(run.info.run_id, status)
     client.set_terminated(parent, status)
