@@ -147,6 +147,7 @@ class BenchmarkParameters(_Parameters):
     large: LargeDataParameters
     tolerance: Annotated[float, Field(gt=0)]
     workers: Annotated[int, Field(ge=1)] | Literal["auto"]
+    run: str | None
 
     @field_validator("settings")
     @classmethod

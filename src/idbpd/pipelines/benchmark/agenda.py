@@ -30,6 +30,15 @@ class Agenda:
         """How many cells there are in all."""
         return sum(len(arena.seeds) for arena in self._arenas) * len(self._methods)
 
+    @property
+    def seconds(self) -> float:
+        """How long all cells and all trials take when none ends before its time."""
+        trials = sum(len(points) for points in self._grids.values())
+        return sum(
+            arena.budget.seconds * len(arena.seeds) * len(self._methods) + arena.budget.tuning_seconds * trials
+            for arena in self._arenas
+        )
+
     def first(self) -> list[Job]:
         """What needs nothing else: the data sets in the order in which they were named."""
         return [Calibration(arena, seed) for arena in self._arenas for seed in arena.seeds]

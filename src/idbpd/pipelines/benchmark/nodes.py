@@ -66,7 +66,12 @@ def run_cells(
             for arena in _arenas(dataset, sources[dataset], settings, benchmark, Path(folder))
         ]
         agenda = Agenda(arenas, benchmark.methods)
-        yield from _work(agenda, stored, _worker_count(benchmark, compute))
+        workers = _worker_count(benchmark, compute)
+        minutes = agenda.seconds / workers / 60
+        logger.info(
+            "%d cells in %d processes: at most %.0f minutes, and calibration", agenda.cell_count, workers, minutes
+        )
+        yield from _work(agenda, stored, workers)
 
 
 def _work(agenda: Agenda, stored: Stored, workers: int) -> Iterator[StoredResult]:
@@ -85,12 +90,12 @@ def _work(agenda: Agenda, stored: Stored, workers: int) -> Iterator[StoredResult
                 result = found
                 if isinstance(job, MethodRun) and found.failed is not None:
                     result = failed_cell(job, found.failed, found.record.get("traceback", ""))
-                board.show(job, result)
                 yield from _kept(job, result)
+                board.show(job, result)  # it has been saved when it is shown
                 following = list(agenda.after(job, result))
                 for lost in (one for one in following if isinstance(one, StoredResult)):
-                    board.lost(lost)
                     yield lost
+                    board.lost(lost)
                 # What belongs to data that are being worked on goes first: a data set is finished before the next.
                 ready.extendleft(reversed([one for one in following if not isinstance(one, StoredResult)]))
 

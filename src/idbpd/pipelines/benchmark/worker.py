@@ -34,7 +34,7 @@ def save_parts(folder: Path, train: MultiTaskData, test: MultiTaskData) -> None:
         MultiTaskDataset(filepath=str(folder / f"{name}.safetensors")).save(part)
 
 
-@lru_cache(maxsize=1)  # the jobs of one data set follow one another
+@lru_cache(maxsize=2)  # the jobs of one data set follow one another; two, because the next may begin meanwhile
 def _parts(folder: str) -> tuple[MultiTaskData, MultiTaskData]:
     train, test = (MultiTaskDataset(filepath=str(Path(folder) / f"{name}.safetensors")).load() for name in PARTS)
     return train, test
