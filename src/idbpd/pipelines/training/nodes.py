@@ -1,19 +1,30 @@
 """Train the network with iDB-PD."""
 
 import logging
-import time
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
 from torch import Tensor
 
 from idbpd.mtl import MultiTaskData
-from idbpd.optim import IDBPD, Solution, solve
-from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, TrainingParameters
-from idbpd.pipelines.progress import Progress
-from idbpd.pipelines.provenance import require_same, settings
+from idbpd.optim import IDBPD
+from idbpd.pipelines.checkpoints import StageCheckpoint
+from idbpd.pipelines.durable_solve import Budget, Timed, solve_durably, solve_settings
+from idbpd.pipelines.parameters import (
+    DEFAULT_CHECKPOINT,
+    CheckpointParameters,
+    ComputeParameters,
+    ModelParameters,
+    ProblemParameters,
+    Seed,
+    TrainingParameters,
+)
+from idbpd.pipelines.provenance import parameters_of, require_same, settings
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of, weights_of
+from idbpd.pipelines.training.endings import reached, say_how_it_ended
 
 logger = logging.getLogger(__name__)
 
@@ -28,27 +39,34 @@ def train_constrained(
     problem: ProblemParameters,
     compute: ComputeParameters,
     seed: Seed,
+    checkpoint: CheckpointParameters = DEFAULT_CHECKPOINT,
+    checkpoints: Path | None = None,
 ) -> tuple[dict[str, Tensor], pd.DataFrame, dict[str, Any]]:
-    """The weights under the constraint, the history of the run by step, and how it ended."""
-    made_with = settings(model, problem, seed, fingerprint)
+    """The weights under the constraint, the history of the run by step, and how it ended.
+
+    Without a folder for checkpoints nothing is kept for another run.
+    """
+    made_with = settings(model, problem, compute, seed, fingerprint)
     require_same(threshold["made_with"], made_with, "threshold", "calibrate")
     thresholds = thresholds_of(threshold)
-    constrained = build_problem(train, train.priority.name, thresholds, model, problem, compute, seed)
-    begin = time.perf_counter()
-    solution = _solve("training", constrained, calibrated_weights, training)
-    seconds = time.perf_counter() - begin
-    logger.info("with the constraint: %s after %d steps, %.1f s", solution.status.name, solution.steps, seconds)
+    built = build_problem(train, train.priority.name, thresholds, model, problem, compute, seed)
+    keeping = _Keeping("train_constrained", made_with, checkpoint, checkpoints)
+    timed = _solve("training", built, thresholds, calibrated_weights, training, keeping)
+    say_how_it_ended("with the constraint", timed, training.tolerance, threshold["tasks"])
+    solution = timed.solution
     outcome = {
         "status": solution.status.name,
+        "reason": solution.reason,
         "steps": solution.steps,
         "evaluations": solution.evaluations,
-        "seconds": seconds,
+        "seconds": timed.total_seconds,
         "multipliers": solution.multipliers.tolist(),
+        "reached": reached(solution, thresholds),
         "threads": torch.get_num_threads(),
         "made_with": made_with,
         **fingerprint,  # what it was trained on, also where the data were split in another run
     }
-    return weights_of(solution), _history(solution, list(thresholds)), outcome
+    return weights_of(solution), _history(timed, list(thresholds)), outcome
 
 
 def train_unconstrained(
@@ -59,34 +77,56 @@ def train_unconstrained(
     problem: ProblemParameters,
     compute: ComputeParameters,
     seed: Seed,
+    fingerprint: dict[str, str],
+    checkpoint: CheckpointParameters = DEFAULT_CHECKPOINT,
+    checkpoints: Path | None = None,
 ) -> dict[str, Tensor]:
     """The weights that the priority task alone would choose: what the constraint costs, and what it prevents."""
-    unconstrained = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
-    begin = time.perf_counter()
-    solution = _solve("unconstrained", unconstrained, calibrated_weights, training)
-    seconds = time.perf_counter() - begin
-    logger.info("without the constraint: %s after %d steps, %.1f s", solution.status.name, solution.steps, seconds)
-    return weights_of(solution)
+    built = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
+    made_with = settings(model, problem, compute, seed, fingerprint)
+    keeping = _Keeping("train_unconstrained", made_with, checkpoint, checkpoints)
+    timed = _solve("unconstrained", built, {}, calibrated_weights, training, keeping)
+    say_how_it_ended("without the constraint", timed, training.tolerance, {})
+    return weights_of(timed.solution)
+
+
+class _Keeping(NamedTuple):
+    """How the states of a stage are kept, and what it is made with beside its own parameters."""
+
+    stage: str
+    made_with: dict[str, Any]
+    parameters: CheckpointParameters
+    folder: Path | None
 
 
 def _solve(
-    title: str, built: BuiltProblem, calibrated_weights: dict[str, Tensor], training: TrainingParameters
-) -> Solution:
+    title: str,
+    built: BuiltProblem,
+    thresholds: Mapping[str, float],
+    calibrated_weights: dict[str, Tensor],
+    training: TrainingParameters,
+    keeping: _Keeping,
+) -> Timed:
     start = built.initial_weights
     if training.start == "calibrated":
         start = {name: calibrated_weights[name].to(tensor) for name, tensor in start.items()}
-    with Progress(title, training.max_steps) as progress:
-        return solve(
-            built.oracle, start, IDBPD(), max_steps=training.max_steps, tolerance=training.tolerance, callback=progress
-        )
+    budget = Budget(training.max_steps, training.tolerance)
+    if keeping.folder is None:
+        return solve_durably(title, built, start, IDBPD(), budget, None)
+    own = {**keeping.made_with, **parameters_of("training", training)}
+    decided_by = solve_settings(own, built.data.priority.name, thresholds, built, start)
+    checkpoint = StageCheckpoint(keeping.folder, keeping.stage, decided_by, keeping.parameters)
+    timed = solve_durably(title, built, start, IDBPD(), budget, checkpoint)
+    checkpoint.finish(timed.solution.state)
+    return timed
 
 
-def _history(solution: Solution, constraint_tasks: list[str]) -> pd.DataFrame:
+def _history(timed: Timed, constraint_tasks: list[str]) -> pd.DataFrame:
     """One row per recorded step, in the names under which the run is tracked.
 
     ``constraint`` and ``multiplier`` are the largest of all constraint tasks; several tasks have columns of their own.
     """
-    history = solution.history
+    history = timed.solution.history
     frame = pd.DataFrame(
         {
             "step": history.step,
