@@ -27,9 +27,9 @@ from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
 from torch import Tensor
 
-from idbpd.baselines import Observed, both_residuals, grid, make_method
+from idbpd.baselines import grid, make_method
 from idbpd.mtl import MultiTaskData
-from idbpd.optim import IDBPD, Iterate, Method, Solution, solve
+from idbpd.optim import IDBPD, Method, Record, solve
 from idbpd.pipelines.ingestion.nodes import ingest
 from idbpd.pipelines.parameters import (
     ComputeParameters,
@@ -40,6 +40,7 @@ from idbpd.pipelines.parameters import (
 )
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_of
 from idbpd.pipelines.splitting.nodes import split
+from idbpd.validation import validated
 
 PROJECT = Path(__file__).parents[1]
 SLACK = 0.1
@@ -73,9 +74,9 @@ class Watch:
         """How long the run has taken."""
         return time.process_time() - self._begin
 
-    def __call__(self, record: Any) -> bool:
+    def __call__(self, record: Record) -> bool:
         """Look at one step."""
-        violation = max(float(record.g.max()), 0.0)
+        violation = max([0.0, *record.g.tolist()])
         self.least_violation = min(self.least_violation, violation)
         if violation <= FEASIBLE:
             self.objective = min(self.objective, float(record.f))
@@ -86,17 +87,17 @@ def training_part(dataset: str) -> MultiTaskData:
     """The training part of a data set as ``kedro run`` splits it by default."""
     bootstrap_project(PROJECT)
     with KedroSession.create(PROJECT, runtime_params={"dataset": dataset}) as session:
+        assert isinstance(session, KedroSession)
         context = session.load_context()
         table = ingest(context.catalog.load("source"))
         parameters = context.params
-    return split(
-        table, SplitParameters(**parameters["split"]), FeatureParameters(**parameters["features"])
-    )[0]
+    how = validated("split", SplitParameters, parameters["split"])
+    return split(table, how, validated("features", FeatureParameters, parameters["features"]))[0]
 
 
 def run(
     built: BuiltProblem, start: dict[str, Tensor], name: str, options: dict[str, float], seconds: float, budget: Any
-) -> tuple[Run, Solution]:
+) -> Run:
     """One method from ``start``, at most ``seconds`` long."""
     method: Method[Any] = make_method(name, options)
     watch = Watch(seconds)
@@ -105,11 +106,10 @@ def run(
     )
     objective = watch.objective if math.isfinite(watch.objective) else None
     kkt = solution.kkt
-    outcome = Run(
+    return Run(
         name, options, solution.status.name, solution.steps, watch.seconds, objective, kkt.infeasibility, kkt.worst,
         watch.least_violation,
     )  # fmt: skip
-    return outcome, solution
 
 
 def measure(dataset: str, budget: argparse.Namespace) -> dict[str, Any]:
@@ -120,9 +120,7 @@ def measure(dataset: str, budget: argparse.Namespace) -> dict[str, Any]:
     (limited,) = train.limited
     alone = build_problem(train, limited.name, {}, model, problem, compute, budget.seed)
     watch = Watch(budget.calibration_seconds)
-    calibrated = solve(
-        alone.oracle, alone.initial_weights, IDBPD(), budget.max_steps, budget.tolerance, lambda record: None or watch.seconds > budget.calibration_seconds
-    )
+    calibrated = solve(alone.oracle, alone.initial_weights, IDBPD(), budget.max_steps, budget.tolerance, watch)
     threshold = (1 + SLACK) * calibrated.f
     print(
         f"{dataset}: the {limited.name} task alone reaches {calibrated.f:.4f} ({calibrated.status.name}, "
@@ -131,12 +129,12 @@ def measure(dataset: str, budget: argparse.Namespace) -> dict[str, Any]:
     )
     built = build_problem(train, train.priority.name, {limited.name: threshold}, model, problem, compute, budget.seed)
     start = weights_of(calibrated) if budget.start == "calibrated" else built.initial_weights
-    first, _ = run(built, start, "idbpd", {}, budget.seconds, budget)
+    first = run(built, start, "idbpd", {}, budget.seconds, budget)
     _show(first)
     long = argparse.Namespace(max_steps=10**9, tolerance=budget.tolerance)
     others = []
     for options in grid("cooper_adam") if budget.cooper else []:
-        outcome, _ = run(built, start, "cooper_adam", options, first.seconds, long)
+        outcome = run(built, start, "cooper_adam", options, first.seconds, long)
         others.append(outcome)
         _show(outcome)
     reached = [other.objective for other in others if other.objective is not None]
@@ -157,7 +155,7 @@ def _show(outcome: Run) -> None:
     options = " ".join(f"{name}={value:g}" for name, value in outcome.options.items())
     print(
         f"  {outcome.method:12s} {options:32s} {outcome.status:10s} {outcome.steps:6d} steps {outcome.seconds:6.1f} s  "
-        f"f {_number(outcome.objective)}  worst residual {outcome.worst:.1e}  infeasibility {outcome.infeasibility:.1e}",
+        f"f {_number(outcome.objective)}  worst {outcome.worst:.1e}  infeasibility {outcome.infeasibility:.1e}",
         flush=True,
     )
 

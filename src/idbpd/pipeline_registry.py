@@ -2,7 +2,7 @@
 
 from kedro.pipeline import Pipeline
 
-from idbpd.pipelines import calibration, evaluation, ingestion, splitting, training
+from idbpd.pipelines import calibration, evaluation, ingestion, splitting, training, tuning
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -14,4 +14,9 @@ def register_pipelines() -> dict[str, Pipeline]:
         "training": training.create_pipeline(),
         "evaluation": evaluation.create_pipeline(),
     }
-    return {"__default__": sum(stages.values(), start=Pipeline([])), **stages}
+    to_threshold = stages["ingestion"] + stages["splitting"] + stages["calibration"]
+    return {
+        "__default__": sum(stages.values(), start=Pipeline([])),
+        **stages,
+        "tune": to_threshold + tuning.create_pipeline(),
+    }

@@ -15,8 +15,9 @@ from idbpd.hooks.parameter_check import PREFIX, check_parameters, parameter_type
 
 SOURCE = "source"
 VALIDATOR = "validator"
-# The catalog needs these two for paths and tags, and cannot see parameters; they are set where both can see them.
-SET_GLOBALLY = {"dataset": str, "seed": int}
+# The catalog needs these for paths and tags, and cannot see parameters; they are set where both can see them.
+SET_GLOBALLY = {"dataset": "dataset", "seed": "seed", "training.method": "method"}  # parameter: name in globals.yml
+TOP_LEVEL = {"dataset": str, "seed": int}
 
 
 class ConfigurationHook:
@@ -35,13 +36,15 @@ class ConfigurationHook:
         self._release()  # of a run that ended before it began, in the same process
         loader = context.config_loader
         parameters: dict[str, Any] = loader["parameters"]
-        check_parameters(parameters, {**SET_GLOBALLY, **parameter_types(pipelines.values())})
-        for name in SET_GLOBALLY:
-            expected = (loader.runtime_params or {}).get(name, loader["globals"][name])
-            if parameters[name] != expected:
+        check_parameters(parameters, {**TOP_LEVEL, **parameter_types(pipelines.values())})
+        for name, shared in SET_GLOBALLY.items():
+            value = _at(parameters, name)
+            given = _at(loader.runtime_params or {}, name)
+            expected = loader["globals"][shared] if given is None else given
+            if value != expected:
                 raise ConfigurationError(
-                    f"{name!r} is {parameters[name]!r} in a parameters.yml, but {expected!r} everywhere else; "
-                    f"set it in conf/local/globals.yml or with --params {name}={parameters[name]}"
+                    f"{name!r} is {value!r} in a parameters.yml, but {expected!r} everywhere else; "
+                    f"set {shared!r} in conf/local/globals.yml, or --params {name}={value}"
                 )
         sources: dict[str, Any] = loader["sources"]
         dataset = self._dataset = parameters["dataset"]
@@ -93,6 +96,13 @@ class ConfigurationHook:
     def _release(self) -> None:
         if self._lock is not None:
             self._lock.release()
+
+
+def _at(values: Any, name: str) -> Any:
+    """The value of a dotted name in nested blocks; None where there is none."""
+    for part in name.split("."):
+        values = values.get(part) if isinstance(values, dict) else None
+    return values
 
 
 def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 A node that takes one of these gets it checked before anything runs; an unknown key is an error, not a surprise.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, field_validator
 
+from idbpd.baselines import METHODS
 from idbpd.pipelines.devices import resolve_device
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -81,9 +82,73 @@ class CalibrationParameters(_Parameters):
 class TrainingParameters(_Parameters):
     """How the constrained problem is solved."""
 
+    method: str = "idbpd"
     start: Literal["calibrated", "random"]
     max_steps: Annotated[int, Field(ge=1)]
     tolerance: Annotated[float, Field(gt=0)]
+
+    @field_validator("method")
+    @classmethod
+    def _known(cls, method: str) -> str:
+        if method not in METHODS:
+            raise ValueError(f"methods are {', '.join(METHODS)}")
+        return method
+
+
+_Positive = Annotated[float, Field(gt=0)]
+
+
+class _Descent(_Parameters):
+    gamma: _Positive = 1e-3
+
+
+class _Algorithm1(_Descent):
+    alpha: _Positive = 1.0
+
+
+class _Theorem2(_Parameters):
+    horizon: Annotated[int, Field(ge=1)] | None = None  # None: the budget of the run
+    factor: _Positive = 1.0
+
+
+class _Cooper(_Parameters):
+    primal_rate: _Positive = 1e-2
+    dual_rate: _Positive = 0.1
+
+
+class _Discretization(_Cooper):
+    inner_steps: Annotated[int, Field(ge=1)] = 50
+
+
+class MethodsParameters(_Parameters):
+    """The options of every method that has some; `training.method` chooses whose count."""
+
+    idbpd_paper: _Algorithm1 = _Algorithm1()
+    idbpd_theorem2: _Theorem2 = _Theorem2()
+    gdma_rho1: _Descent = _Descent()
+    gdma_rho2: _Descent = _Descent()
+    gdma_rho5: _Descent = _Descent()
+    gdma_rho10: _Descent = _Descent()
+    discretization_cooper: _Discretization = _Discretization()
+    cooper_adam: _Cooper = _Cooper()
+
+    def of(self, method: str, max_steps: int) -> dict[str, Any]:
+        """The options of one method, for a run of at most ``max_steps`` steps."""
+        block = getattr(self, method, None)
+        options: dict[str, Any] = {} if block is None else block.model_dump()
+        if options.get("horizon", max_steps) is None:
+            options["horizon"] = max_steps
+        return options
+
+
+DEFAULT_METHODS = MethodsParameters()
+
+
+class TuningParameters(_Parameters):
+    """How long each trial of the grid may take."""
+
+    max_steps: Annotated[int, Field(ge=1)]
+    seconds: _Positive | None
 
 
 class CheckpointParameters(_Parameters):
