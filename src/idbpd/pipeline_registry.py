@@ -2,7 +2,7 @@
 
 from kedro.pipeline import Pipeline
 
-from idbpd.pipelines import benchmark, calibration, evaluation, ingestion, report, splitting, training
+from idbpd.pipelines import benchmark, calibration, evaluation, ingestion, report, splitting, training, tuning
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -14,9 +14,11 @@ def register_pipelines() -> dict[str, Pipeline]:
         "training": training.create_pipeline(),
         "evaluation": evaluation.create_pipeline(),
     }
+    to_threshold = stages["ingestion"] + stages["splitting"] + stages["calibration"]
     return {
         "__default__": sum(stages.values(), start=Pipeline([])),
         **stages,
+        "tune": to_threshold + tuning.create_pipeline(),
         "benchmark": benchmark.create_pipeline(),
         "report": report.create_pipeline(),
     }

@@ -50,7 +50,7 @@ def _run(data: MultiTaskData) -> tuple[dict[str, Any], dict[str, Any], pd.DataFr
     threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     shared = (TRAINING, MODEL, PROBLEM, COMPUTE, 0)
     weights, history, outcome = train_constrained(data, threshold, FINGERPRINT, start, *shared)
-    unconstrained = train_unconstrained(data, start, *shared)
+    unconstrained = train_unconstrained(data, start, *shared, FINGERPRINT)
     certificate = certify(data, weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, 0)
     quality, summary = compare(data, data, weights, unconstrained, certificate, MODEL, PROBLEM, SPLIT)
     assert {name: outcome[name] for name in FINGERPRINT} == FINGERPRINT

@@ -5,6 +5,7 @@ from idbpd.datasets.atomic import AtomicDataset
 from idbpd.datasets.composed_digits import ComposedDigitsDataset
 from idbpd.datasets.composed_images import ComposedImagesDataset
 from idbpd.datasets.figures import FiguresDataset
+from idbpd.datasets.folder import FolderDataset
 from idbpd.datasets.idx import IdxDataset
 from idbpd.datasets.public import PublicDataset
 from idbpd.datasets.results import BenchmarkCell, ResultsDataset, StoredResult
@@ -21,6 +22,7 @@ __all__ = [
     "ComposedDigitsDataset",
     "ComposedImagesDataset",
     "FiguresDataset",
+    "FolderDataset",
     "IdxDataset",
     "MultiLabelTableDataset",
     "MultiTaskDataset",

@@ -17,8 +17,9 @@ from idbpd.validation import validated
 SOURCE, SOURCES = "source", "sources"
 BENCHMARK = "benchmark"  # the parameters of the pipeline that works on several data sets
 VALIDATOR = "validator"
-# The catalog needs these two for paths and tags, and cannot see parameters; they are set where both can see them.
-SET_GLOBALLY = {"dataset": str, "seed": int}
+# The catalog needs these for paths and tags, and cannot see parameters; they are set where both can see them.
+SET_GLOBALLY = {"dataset": "dataset", "seed": "seed", "training.method": "method"}  # parameter: name in globals.yml
+TOP_LEVEL = {"dataset": str, "seed": int}
 
 
 class ConfigurationHook:
@@ -37,14 +38,16 @@ class ConfigurationHook:
         self._release()  # of a run that ended before it began, in the same process
         loader = context.config_loader
         parameters: dict[str, Any] = loader["parameters"]
-        types = {**SET_GLOBALLY, **parameter_types(pipelines.values())}
+        types = {**TOP_LEVEL, **parameter_types(pipelines.values())}
         check_parameters(parameters, types)
-        for name in SET_GLOBALLY:
-            expected = (loader.runtime_params or {}).get(name, loader["globals"][name])
-            if parameters[name] != expected:
+        for name, shared in SET_GLOBALLY.items():
+            value = _at(parameters, name)
+            given = _at(loader.runtime_params or {}, name)
+            expected = loader["globals"][shared] if given is None else given
+            if value != expected:
                 raise ConfigurationError(
-                    f"{name!r} is {parameters[name]!r} in a parameters.yml, but {expected!r} everywhere else; "
-                    f"set it in conf/local/globals.yml or with --params {name}={parameters[name]}"
+                    f"{name!r} is {value!r} in a parameters.yml, but {expected!r} everywhere else; "
+                    f"set {shared!r} in conf/local/globals.yml, or --params {name}={value}"
                 )
         sources: dict[str, Any] = loader["sources"]
         dataset = self._dataset = parameters["dataset"]
@@ -106,6 +109,13 @@ def _require_source(name: str, sources: dict[str, Any]) -> None:
         raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
     if not isinstance(sources[name], dict) or "type" not in sources[name]:
         raise ConfigurationError(f"the data set {name!r} needs a block with a 'type', it has: {sources[name]!r}")
+
+
+def _at(values: Any, name: str) -> Any:
+    """The value of a dotted name in nested blocks; None where there is none."""
+    for part in name.split("."):
+        values = values.get(part) if isinstance(values, dict) else None
+    return values
 
 
 def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:

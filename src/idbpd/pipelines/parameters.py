@@ -53,24 +53,123 @@ class ProblemParameters(_Parameters):
     """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
-    regularisation: Annotated[float, Field(gt=0, alias="lambda")]
+    regularisation: Annotated[float, Field(alias="lambda")]
     weight_decay: Annotated[float, Field(ge=0)]
+
+    @field_validator("regularisation")
+    @classmethod
+    def _positive(cls, value: float) -> float:
+        if value <= 0:
+            raise ValueError(
+                "it must be greater than 0: 0.1 is the default, and 1e-3 is already close to the loss of the single "
+                "worst sample, which 0 would mean"
+            )
+        return value
+
+
+_Limit = Annotated[float, Field(gt=0)]
 
 
 class CalibrationParameters(_Parameters):
-    """How the threshold of the constraint task is found."""
+    """How the thresholds of the constraint tasks are found."""
 
-    slack: Annotated[float, Field(ge=0)]
+    slack: float
+    threshold: _Limit | dict[str, _Limit] | None = None
     max_steps: Annotated[int, Field(ge=1)]
     tolerance: Annotated[float, Field(gt=0)]
+
+    @field_validator("slack")
+    @classmethod
+    def _not_negative(cls, slack: float) -> float:
+        if slack < 0:
+            raise ValueError(
+                "it must be at least 0: a task cannot be asked to be better than it could be on its own; "
+                "calibration.threshold sets a limit by hand"
+            )
+        return slack
 
 
 class TrainingParameters(_Parameters):
     """How the constrained problem is solved."""
 
+    method: str = "idbpd"
     start: Literal["calibrated", "random"]
     max_steps: Annotated[int, Field(ge=1)]
     tolerance: Annotated[float, Field(gt=0)]
+
+    @field_validator("method")
+    @classmethod
+    def _known(cls, method: str) -> str:
+        if method not in METHODS:
+            raise ValueError(f"methods are {', '.join(METHODS)}")
+        return method
+
+
+_Positive = Annotated[float, Field(gt=0)]
+
+
+class _Descent(_Parameters):
+    gamma: _Positive = 1e-3
+
+
+class _Algorithm1(_Descent):
+    alpha: _Positive = 1.0
+
+
+class _Theorem2(_Parameters):
+    horizon: Annotated[int, Field(ge=1)] | None = None  # None: the budget of the run
+    factor: _Positive = 1.0
+
+
+class _Cooper(_Parameters):
+    primal_rate: _Positive = 1e-2
+    dual_rate: _Positive = 0.1
+
+
+class _Discretization(_Cooper):
+    inner_steps: Annotated[int, Field(ge=1)] = 50
+
+
+class MethodsParameters(_Parameters):
+    """The options of every method that has some; `training.method` chooses whose count."""
+
+    idbpd_paper: _Algorithm1 = _Algorithm1()
+    idbpd_theorem2: _Theorem2 = _Theorem2()
+    gdma_rho1: _Descent = _Descent()
+    gdma_rho2: _Descent = _Descent()
+    gdma_rho5: _Descent = _Descent()
+    gdma_rho10: _Descent = _Descent()
+    discretization_cooper: _Discretization = _Discretization()
+    cooper_adam: _Cooper = _Cooper()
+
+    def of(self, method: str, max_steps: int) -> dict[str, Any]:
+        """The options of one method, for a run of at most ``max_steps`` steps."""
+        block = getattr(self, method, None)
+        options: dict[str, Any] = {} if block is None else block.model_dump()
+        if options.get("horizon", max_steps) is None:
+            options["horizon"] = max_steps
+        return options
+
+
+DEFAULT_METHODS = MethodsParameters()
+
+
+class TuningParameters(_Parameters):
+    """How long each trial of the grid may take."""
+
+    max_steps: Annotated[int, Field(ge=1)]
+    seconds: _Positive | None
+
+
+class CheckpointParameters(_Parameters):
+    """How often a long solve leaves its state behind, and whether a run takes up what it finds."""
+
+    every_seconds: Annotated[float, Field(gt=0)] | None = 30.0
+    every_steps: Annotated[int, Field(ge=1)] | None = None
+    resume: Literal["auto", "never"] = "auto"
+
+
+DEFAULT_CHECKPOINT = CheckpointParameters()
 
 
 class ComputeParameters(_Parameters):

@@ -35,7 +35,9 @@ def certify(
 
     ``constraint`` and ``multiplier`` are the largest of all constraint tasks; ``tasks`` has them one by one.
     """
-    require_same(outcome["made_with"], settings(model, problem, seed, fingerprint), "model", "train_constrained")
+    require_same(
+        outcome["made_with"], settings(model, problem, compute, seed, fingerprint), "model", "train_constrained"
+    )
     exact = compute.model_copy(update={"dtype": "float64"})
     thresholds = thresholds_of(threshold)
     built = build_problem(train, train.priority.name, thresholds, model, problem, exact, seed)
@@ -45,6 +47,7 @@ def certify(
     kkt = residuals(evaluation.g, built.oracle.differentiate(evaluation), multipliers).measured()
     return {
         "status": outcome["status"],
+        "reason": outcome["reason"],
         "objective": evaluation.f.item(),
         "constraint": evaluation.g.max().item(),
         "multiplier": multipliers.max().item(),
