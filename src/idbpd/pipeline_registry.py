@@ -2,7 +2,17 @@
 
 from kedro.pipeline import Pipeline
 
-from idbpd.pipelines import benchmark, calibration, evaluation, ingestion, report, splitting, training, tuning
+from idbpd.pipelines import (
+    benchmark,
+    calibration,
+    evaluation,
+    ingestion,
+    prediction,
+    report,
+    splitting,
+    training,
+    tuning,
+)
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -19,6 +29,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "__default__": sum(stages.values(), start=Pipeline([])),
         **stages,
         "tune": to_threshold + tuning.create_pipeline(),
+        "predict": prediction.create_pipeline(),
         "benchmark": benchmark.create_pipeline(),
         "report": report.create_pipeline(),
     }

@@ -4,9 +4,11 @@ from idbpd.datasets.arff import ArffDataset
 from idbpd.datasets.atomic import AtomicDataset
 from idbpd.datasets.composed_digits import ComposedDigitsDataset
 from idbpd.datasets.composed_images import ComposedImagesDataset
+from idbpd.datasets.feature_file import FeatureFileDataset
 from idbpd.datasets.figures import FiguresDataset
 from idbpd.datasets.folder import FolderDataset
 from idbpd.datasets.idx import IdxDataset
+from idbpd.datasets.predictions import PredictionsDataset
 from idbpd.datasets.public import PublicDataset
 from idbpd.datasets.results import BenchmarkCell, ResultsDataset, StoredResult
 from idbpd.datasets.sources import SourcesDataset
@@ -21,11 +23,13 @@ __all__ = [
     "BenchmarkCell",
     "ComposedDigitsDataset",
     "ComposedImagesDataset",
+    "FeatureFileDataset",
     "FiguresDataset",
     "FolderDataset",
     "IdxDataset",
     "MultiLabelTableDataset",
     "MultiTaskDataset",
+    "PredictionsDataset",
     "PublicDataset",
     "ResultsDataset",
     "SourcesDataset",

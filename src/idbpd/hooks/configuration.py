@@ -20,6 +20,8 @@ VALIDATOR = "validator"
 # The catalog needs these for paths and tags, and cannot see parameters; they are set where both can see them.
 SET_GLOBALLY = {"dataset": "dataset", "seed": "seed", "training.method": "method"}  # parameter: name in globals.yml
 TOP_LEVEL = {"dataset": str, "seed": int}
+# The catalog takes these from the command line: they are paths and addresses, and no node sees them.
+SET_ON_COMMAND_LINE = {"input": str | None, "output": str | None, "model_uri": str | None}
 
 
 class ConfigurationHook:
@@ -38,7 +40,7 @@ class ConfigurationHook:
         self._release()  # of a run that ended before it began, in the same process
         loader = context.config_loader
         parameters: dict[str, Any] = loader["parameters"]
-        types = {**TOP_LEVEL, **parameter_types(pipelines.values())}
+        types = {**TOP_LEVEL, **SET_ON_COMMAND_LINE, **parameter_types(pipelines.values())}
         check_parameters(parameters, types)
         for name, shared in SET_GLOBALLY.items():
             value = _at(parameters, name)

@@ -2,7 +2,18 @@
 
 from idbpd.tracking.benchmark import TrackedCellsDataset
 from idbpd.tracking.hook import TrackingHook
+from idbpd.tracking.inputs import TrackedInputDataset
 from idbpd.tracking.model import TrackedModelDataset
+from idbpd.tracking.model_files import verify_model
+from idbpd.tracking.scoring import ScoringModelDataset
 from idbpd.tracking.tracked import TrackedDataset
 
-__all__ = ["TrackedCellsDataset", "TrackedDataset", "TrackedModelDataset", "TrackingHook"]
+__all__ = [
+    "ScoringModelDataset",
+    "TrackedCellsDataset",
+    "TrackedDataset",
+    "TrackedInputDataset",
+    "TrackedModelDataset",
+    "TrackingHook",
+    "verify_model",
+]

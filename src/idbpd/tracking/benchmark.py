@@ -11,8 +11,8 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
 from idbpd.datasets import BenchmarkCell, ResultsDataset, StoredResult
 from idbpd.errors import ConfigurationError
-from idbpd.tracking.logging import log_history, log_metrics, log_parameters, log_tags
-from idbpd.tracking.runs import child_run, close_run
+from idbpd.tracking import logging
+from idbpd.tracking.runs import track_whole
 
 IDENTITY = ("dataset", "setting", "method", "seed")
 PIPELINE = "benchmark"
@@ -45,17 +45,22 @@ class TrackedCellsDataset(AbstractDataset[StoredResult, list[BenchmarkCell]]):
         tags = data.record.get("tags")
         if tags is None or data.record.get("trial"):
             return  # a calibration, or a trial: found again in what its cells say of them
-        run_id = child_run({name: tags[name] for name in IDENTITY})
-        if run_id is None:
-            raise ConfigurationError("a benchmark is reported from tracked runs: set 'enabled: true' in mlflow.yml")
-        log_tags(run_id, {**tags, "cell": data.key, "reused": str(data.reused).lower()})
-        log_parameters(run_id, data.record["parameters"])
-        log_metrics(run_id, data.record["metrics"])
+        contents = [
+            logging.tags({**tags, "cell": data.key, "reused": str(data.reused).lower()}),
+            logging.metrics(data.record["metrics"]),
+        ]
         if data.tensors:
-            log_history(run_id, pd.DataFrame({name: tensor.numpy() for name, tensor in data.tensors.items()}))
-        if data.record.get("traceback"):
-            MlflowClient().log_text(run_id, data.record["traceback"], "traceback.txt")
-        close_run(run_id, "FINISHED" if data.failed is None else "FAILED")
+            contents.append(
+                logging.history(pd.DataFrame({name: column.numpy() for name, column in data.tensors.items()}))
+            )
+        tracked = track_whole(
+            {name: tags[name] for name in IDENTITY},
+            logging.parameters(data.record["parameters"]).content,
+            contents,
+            "FINISHED" if data.failed is None else "FAILED",
+        )
+        if not tracked:
+            raise ConfigurationError("a benchmark is reported from tracked runs: set 'enabled: true' in mlflow.yml")
 
     def load(self) -> list[BenchmarkCell]:
         """The cells of the benchmark, in the order in which they were run."""

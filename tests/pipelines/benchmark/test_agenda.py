@@ -103,6 +103,17 @@ def test_without_a_start_every_cell_of_the_seed_has_failed_and_the_others_go_on(
     assert len(_jobs(agenda.after(*_calibrated(1)))) == 1
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_no_cell_is_lost_or_lost_twice_when_the_first_seed_fails(order: tuple[int, int]) -> None:
+    agenda = Agenda([ARENA], ["gdma_rho2"])
+    following: list[Job | StoredResult] = []
+    for seed in order:
+        job, found = _calibrated(seed)
+        following += agenda.after(job, StoredResult(job.key, {}, failed="no luck") if seed == 0 else found)
+    assert sorted(one.record["tags"]["seed"] for one in following if isinstance(one, StoredResult)) == ["0", "1"]
+    assert len(following) == 2
+
+
 def test_when_every_trial_fails_so_do_the_cells() -> None:
     agenda = Agenda([ARENA], ["gdma_rho2"])
     trials = _jobs(agenda.after(*_calibrated(0)))

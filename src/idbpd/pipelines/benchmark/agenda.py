@@ -1,12 +1,14 @@
 """What is to be done next: calibration first, then the trials that choose a method's options, then the cells."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from idbpd.baselines import grid
 from idbpd.datasets import StoredResult
 from idbpd.pipelines.benchmark.jobs import Arena, Calibration, Job, MethodRun, Start
+
+LONGEST_TAG = 4000  # MLflow takes 5000 characters in some stores
 
 
 class Agenda:
@@ -63,6 +65,9 @@ class Agenda:
                     yield MethodRun(calibration, start, method, options, seconds, is_trial=True, tuning={})
             else:
                 yield from self._tuned_cell(calibration, method)
+            if tunes and method in self._grids and isinstance(start, str):
+                for other in self._waiting(calibration.arena):
+                    yield from self._tuned_cell(other, method)
 
     def _after_trial(self, job: MethodRun, result: StoredResult) -> Iterator[Job | StoredResult]:
         arena = job.calibration.arena
@@ -77,9 +82,14 @@ class Agenda:
             self._chosen[which] = best.options, _learnt([found for _, found in good])
         else:
             self._chosen[which] = f"every trial failed; the last one: {result.failed}"
-        for seed in arena.seeds:
-            if Calibration(arena, seed).key in self._starts:
-                yield from self._tuned_cell(Calibration(arena, seed), job.method)
+        for calibration in self._waiting(arena):
+            yield from self._tuned_cell(calibration, job.method)
+
+    def _waiting(self, arena: Arena) -> Iterator[Calibration]:
+        """The starts that are there: their cells may wait for options."""
+        for calibration in (Calibration(arena, seed) for seed in arena.seeds):
+            if isinstance(self._starts.get(calibration.key), Start):
+                yield calibration
 
     def _tuned_cell(self, calibration: Calibration, method: str) -> Iterator[Job | StoredResult]:
         first = Calibration(calibration.arena, calibration.arena.seeds[0])
@@ -87,7 +97,7 @@ class Agenda:
         if isinstance(self._starts.get(first.key), str):
             chosen = f"the first seed, by which its options are chosen, failed: {self._starts[first.key]}"
         if isinstance(chosen, str):
-            yield replace(_impossible(calibration, method), failed=chosen)
+            yield _impossible(calibration, method, chosen)
         elif chosen is not None:
             yield from self._cell(calibration, method, *chosen)
 
@@ -96,7 +106,7 @@ class Agenda:
     ) -> Iterator[Job | StoredResult]:
         start = self._starts[calibration.key]
         if isinstance(start, str):
-            yield replace(_impossible(calibration, method), failed=f"calibration failed: {start}")
+            yield _impossible(calibration, method, f"calibration failed: {start}")
         else:
             seconds = calibration.arena.budget.seconds
             yield MethodRun(calibration, start, method, options, seconds, is_trial=False, tuning=tuning)
@@ -111,7 +121,8 @@ def _rank(trial: StoredResult) -> tuple[bool, float]:
     metrics = trial.record["metrics"]
     if "lowest_feasible_objective" in metrics:
         return False, metrics["lowest_feasible_objective"]
-    return True, metrics["least_best_residual"]
+    residual = metrics["least_best_residual"]
+    return True, residual if math.isfinite(residual) else math.inf
 
 
 def _learnt(trials: Sequence[StoredResult]) -> dict[str, float]:
@@ -124,20 +135,16 @@ def _learnt(trials: Sequence[StoredResult]) -> dict[str, float]:
     }
 
 
-def _impossible(calibration: Calibration, method: str) -> StoredResult:
-    run = MethodRun(calibration, Start({}, {}), method, {}, calibration.arena.budget.seconds, is_trial=False, tuning={})
-    return failed_cell(run, "")
+def _impossible(calibration: Calibration, method: str, reason: str) -> StoredResult:
+    seconds = calibration.arena.budget.seconds
+    run = MethodRun(calibration, Start({}, {}), method, {}, seconds, is_trial=False, tuning={})
+    return failed_cell(run, reason)
 
 
 def failed_cell(job: MethodRun, reason: str, traceback: str = "") -> StoredResult:
     """A cell that is not there, as it is tracked."""
-    return StoredResult(
-        job.key,
-        {
-            "tags": {**job.tags, "status": "FAILED", "error": reason},
-            "parameters": {"options": dict(job.options), "budget_seconds": job.seconds},
-            "metrics": {},
-            "traceback": traceback,
-        },
-        failed=reason,
-    )
+    tags = {**job.tags, "status": "FAILED", "error": reason[:LONGEST_TAG]}
+    if traceback:
+        tags["traceback"] = traceback[-LONGEST_TAG:]
+    parameters = {"options": dict(job.options), "budget_seconds": job.seconds}
+    return StoredResult(job.key, {"tags": tags, "parameters": parameters, "metrics": {}}, failed=reason)

@@ -1,0 +1,38 @@
+"""What earlier executions could not send."""
+
+import logging
+import time
+from pathlib import Path
+
+from idbpd.tracking.delivery import send
+from idbpd.tracking.journal import Journal
+from idbpd.tracking.runs import parent_of
+from idbpd.tracking.store import address
+
+logger = logging.getLogger(__name__)
+
+
+def send_leftovers(outbox: Path, uri: str) -> list[Journal]:
+    """Send what ended executions left for the store at ``uri``; the journals that still have something.
+
+    An execution that is gone without a word (its process was killed, or the machine went down) ends as KILLED.
+    """
+    left = []
+    for journal in ended(outbox):
+        if journal.header["store"] != address(uri):
+            continue
+        if not any(entry.kind == "end" for entry in journal.entries()):
+            journal.append(parent_of(journal), "end", {"status": "KILLED", "time": int(time.time() * 1000)})
+        sent = send(journal, now=True)
+        journal.close()
+        if not sent:
+            left.append(journal)
+            break  # the store is away: the others would wait for it in vain
+        logger.info("sent what the execution %s had left", journal.folder.name)
+    return left
+
+
+def ended(outbox: Path) -> list[Journal]:
+    """The journals of executions that no longer go on, the oldest first."""
+    journals = [Journal(folder) for folder in sorted(outbox.glob("*")) if (folder / "execution.json").is_file()]
+    return [journal for journal in journals if not journal.alive]
