@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
-POINTS = 60
+POINTS = 50
 
 
 class Curve(NamedTuple):

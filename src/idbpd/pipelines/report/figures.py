@@ -14,7 +14,7 @@ from idbpd.pipelines.report.looks import CONSTRAINED, LOOKS, WEIGHTED, title
 from idbpd.pipelines.report.profile import TESTS, profiles
 
 # Below this a residual is zero for every purpose; a logarithmic axis must end somewhere.
-FLOOR = 1e-8
+FLOOR = 1e-6
 # Judged with the best multiplier, which is the same rule for methods with and without a multiplier of their own.
 STATIONARITY, SLACKNESS = "best_stationarity", "best_slackness"
 EXPERIMENTS = {
@@ -76,6 +76,9 @@ def _draw(name: str, experiment: str, histories: Histories) -> Figure:
             for method in methods:
                 _plot(axes, histories.get(method, []), method, quantity, over)
             axes.set(xscale="log", yscale="log", xlabel=label)
+            if quantity == "objective":  # less than a decade: powers of ten would be one tick, or none
+                axes.yaxis.set_major_formatter(_plain)
+                axes.yaxis.set_minor_formatter(_plain)
             axes.grid(visible=True, linewidth=0.3)
             if over == "step":
                 axes.set_title(words)
@@ -94,6 +97,10 @@ def _plot(axes: Axes, histories: Sequence[pd.DataFrame], method: str, quantity: 
     if len(histories) > 1:
         low, high = found.low.clip(min=FLOOR), found.high.clip(min=FLOOR)
         axes.fill_between(found.at, low, high, color=look.color, alpha=0.15, linewidth=0)
+
+
+def _plain(value: float, position: int | None) -> str:  # noqa: ARG001 - as matplotlib calls it
+    return f"{value:g}"
 
 
 def _legend(figure: Figure, axes: Axes) -> None:
