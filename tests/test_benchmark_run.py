@@ -128,6 +128,7 @@ def test_only_what_is_missing_is_run_again(finished: Finished) -> None:
     # Other parameters make other cells, and those of before are not among them.
     other = _benchmark(finished.project, "problem.lambda=0.1", "benchmark.seconds=0.2")
     assert "4 cells: 2 run, 0 taken over, 2 failed" in other.output
+    assert re.search(r"\d+ stored results are of other data, parameters or code, and were not used", other.output)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, "KILLED"), (signal.SIGKILL, "RUNNING")])

@@ -76,6 +76,7 @@ def run_cells(
 
 def _work(agenda: Agenda, stored: Stored, workers: int) -> Iterator[StoredResult]:
     ready: deque[Job] = deque(agenda.first())
+    unused = set(stored)
     with Board(agenda.cell_count) as board, Workers(workers) as pool:
         while ready or pool.busy:
             finished: list[tuple[Job, StoredResult]] = []
@@ -87,6 +88,7 @@ def _work(agenda: Agenda, stored: Stored, workers: int) -> Iterator[StoredResult
             else:
                 finished.extend(pool.finished())
             for job, found in finished:
+                unused.discard(job.key)
                 result = found
                 if isinstance(job, MethodRun) and found.failed is not None:
                     result = failed_cell(job, found.failed, found.record.get("traceback", ""))
@@ -98,6 +100,8 @@ def _work(agenda: Agenda, stored: Stored, workers: int) -> Iterator[StoredResult
                     board.lost(lost)
                 # What belongs to data that are being worked on goes first: a data set is finished before the next.
                 ready.extendleft(reversed([one for one in following if not isinstance(one, StoredResult)]))
+    if unused:
+        logger.info("%d stored results are of other data, parameters or code, and were not used", len(unused))
 
 
 def _kept(job: Job, result: StoredResult) -> Iterator[StoredResult]:
