@@ -3,14 +3,17 @@
 from kedro.pipeline import Pipeline
 
 from idbpd.pipelines import (
+    benchmark,
     calibration,
     evaluation,
     ingestion,
     prediction,
+    report,
     reproduction,
     retraining,
     splitting,
     training,
+    tuning,
 )
 
 
@@ -24,10 +27,14 @@ def register_pipelines() -> dict[str, Pipeline]:
         "evaluation": evaluation.create_pipeline(),
     }
     default = sum(stages.values(), start=Pipeline([]))
+    to_threshold = stages["ingestion"] + stages["splitting"] + stages["calibration"]
     return {
         "__default__": default,
         **stages,
+        "tune": to_threshold + tuning.create_pipeline(),
         "predict": prediction.create_pipeline(),
         "retrain": default + retraining.create_pipeline(),
         "reproduce": reproduction.create_pipeline(),
+        "benchmark": benchmark.create_pipeline(),
+        "report": report.create_pipeline(),
     }

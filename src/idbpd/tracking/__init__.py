@@ -1,5 +1,6 @@
 """MLflow at the edge: hooks that open and close runs, and datasets that log what they save and read what is kept."""
 
+from idbpd.tracking.benchmark import TrackedCellsDataset
 from idbpd.tracking.champion import ChampionDataset
 from idbpd.tracking.hook import TrackingHook
 from idbpd.tracking.inputs import TrackedInputDataset
@@ -17,6 +18,7 @@ __all__ = [
     "RetrainingDataset",
     "RetrainingHook",
     "ScoringModelDataset",
+    "TrackedCellsDataset",
     "TrackedDataset",
     "TrackedInputDataset",
     "TrackedModelDataset",
