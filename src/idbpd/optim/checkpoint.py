@@ -1,8 +1,16 @@
-"""Saving a run's state to a file and reading it back, exactly: tensors and plain data only, no code in the file."""
+"""Saving a run's state to a file and reading it back, exactly: tensors and plain data only, no code in the file.
 
+A file is one line (what it is, and the SHA-256 of the rest) and then what `torch.save` writes: torch alone would load a
+file with flipped bits without a word.
+"""
+
+import hashlib
+import io
+import json
 import os
 import pickle
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +27,8 @@ from idbpd.optim.outlook import Ahead
 from idbpd.optim.place import Place, Slopes
 from idbpd.optim.solution import Best, History, RunState
 
-_FORMAT = 2
+_FORMAT = 3
+_FIRST_WORDS = "idbpd state"
 _KINDS: dict[str, type[tuple[Any, ...]]] = {}
 
 
@@ -39,43 +48,66 @@ _OURS: tuple[type[tuple[Any, ...]], ...] = (
 for _kind in _OURS:
     register(_kind)
 
-# What stays in host memory whatever the device of the run is.
-_ON_HOST = {
-    "History": set(History._fields),
-    "IDBPDState": {"margin"},
-    "Place": {"g", "certifying", "products"},
-    "Slopes": {"gram"},
-    "Ahead": {"weights", "g"},
-}
 
+def save_state(state: RunState, path: str | Path, note: Mapping[str, Any] | None = None) -> None:
+    """Write ``state`` to ``path``: either all of it or, when the process or the machine dies on the way, nothing.
 
-def save_state(state: RunState, path: str | Path) -> None:
-    """Write ``state`` to ``path``: either all of it or, when the process dies on the way, nothing."""
+    ``note`` is plain data, as JSON can hold it, that travels in the same file.
+    """
     path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    content = io.BytesIO()
+    torch.save({"note": json.dumps(dict(note or {})), "state": _encode(state)}, content)
+    body = content.getbuffer()
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".partial-{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
-            torch.save({"format": _FORMAT, "state": _encode(state)}, file)
+            file.write(f"{_FIRST_WORDS} {_FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode())
+            file.write(body)
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    _sync_folder(path.parent)
 
 
-def load_state(path: str | Path, device: torch.device | str | None = None) -> RunState:
-    """The state that `save_state` wrote, on ``device`` (where it was, when None)."""
+def _sync_folder(folder: Path) -> None:
+    """Make the new name outlast a power failure too."""
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        content = torch.load(path, map_location=None if device is None else "cpu", weights_only=True)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def load_state(path: str | Path) -> RunState:
+    """The state that `save_state` wrote, each tensor on the device where it was."""
+    return load_noted_state(path)[0]
+
+
+def load_noted_state(path: str | Path) -> tuple[RunState, dict[str, Any]]:
+    """The state that `save_state` wrote, and the note beside it.
+
+    A ``ValueError`` says what is wrong with a file that is damaged, of another version, or something else.
+    """
+    with Path(path).open("rb") as file:
+        first_line, body = file.readline(200), file.read()
+    words = first_line.decode(errors="replace").rpartition(f"{_FIRST_WORDS} ")[2].split()
+    if not first_line.startswith(_FIRST_WORDS.encode()) or len(words) != 2:
+        raise ValueError(f"{path} is not a saved state")
+    if words[0] != str(_FORMAT):
+        raise ValueError(f"{path} is a saved state of format {words[0]}; this version reads format {_FORMAT}")
+    if hashlib.sha256(body).hexdigest() != words[1]:
+        raise ValueError(f"{path} is damaged: its content does not match its checksum")
+    try:
+        content = torch.load(io.BytesIO(body), weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise ValueError(f"{path} is not a saved state") from error
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ValueError(f"{path} is not a saved state of format {_FORMAT}")
-    state = _decode(content["state"], device)
+    state = _decode(content["state"])
     if not isinstance(state, RunState):
         raise ValueError(f"{path} holds a {type(state).__name__}, not the state of a run")
-    return state
+    return state, json.loads(content["note"])
 
 
 def _encode(value: object) -> object:
@@ -97,16 +129,14 @@ def _encode(value: object) -> object:
     raise TypeError(f"a saved state cannot hold a {type(value).__name__}")
 
 
-def _decode(value: object, device: torch.device | str | None) -> object:
-    """What `_encode` made plain, with its tensors on ``device``, or where they are when None."""
-    if isinstance(value, Tensor):
-        return value if device is None else value.to(device)
+def _decode(value: object) -> object:
     if not isinstance(value, dict):
         return value
     kind, parts = value["kind"], value["parts"]
     if kind == "":
-        return tuple(_decode(part, device) for part in parts)
+        return tuple(_decode(part) for part in parts)
     if kind not in _KINDS:
         raise ValueError(f"the saved state has a part of the unknown kind {kind!r}; known: {', '.join(sorted(_KINDS))}")
-    on_host = _ON_HOST.get(kind, set())
-    return _KINDS[kind](**{name: _decode(part, None if name in on_host else device) for name, part in parts.items()})
+    if set(parts) != set(_KINDS[kind]._fields):  # type: ignore[attr-defined]  # register lets nothing else in
+        raise ValueError(f"the saved state is of another version: its {kind} has the parts {', '.join(parts)}")
+    return _KINDS[kind](**{name: _decode(part) for name, part in parts.items()})

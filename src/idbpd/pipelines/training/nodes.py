@@ -1,21 +1,38 @@
-"""Train the network with iDB-PD."""
+"""Train the network with iDB-PD, or with one of the methods that it is compared with."""
 
 import logging
-import time
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
 from torch import Tensor
 
+from idbpd.baselines import make_method
 from idbpd.mtl import MultiTaskData
-from idbpd.optim import IDBPD, Solution, solve
-from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, TrainingParameters
-from idbpd.pipelines.progress import Progress
-from idbpd.pipelines.provenance import require_same, settings
+from idbpd.optim import IDBPD, Method
+from idbpd.pipelines.checkpoints import StageCheckpoint
+from idbpd.pipelines.durable_solve import Budget, Timed, solve_durably, solve_settings
+from idbpd.pipelines.parameters import (
+    DEFAULT_CHECKPOINT,
+    DEFAULT_METHODS,
+    CheckpointParameters,
+    ComputeParameters,
+    MethodsParameters,
+    ModelParameters,
+    ProblemParameters,
+    Seed,
+    TrainingParameters,
+)
+from idbpd.pipelines.provenance import parameters_of, require_same, settings
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of, weights_of
+from idbpd.pipelines.training.endings import reached, say_how_it_ended
+from idbpd.pipelines.training.history import history_frame
 
 logger = logging.getLogger(__name__)
+
+_DEFAULT = IDBPD()  # of the models that the constrained one is compared with, whatever that is trained by
 
 
 def train_constrained(
@@ -28,27 +45,40 @@ def train_constrained(
     problem: ProblemParameters,
     compute: ComputeParameters,
     seed: Seed,
+    checkpoint: CheckpointParameters = DEFAULT_CHECKPOINT,
+    checkpoints: Path | None = None,
+    methods: MethodsParameters = DEFAULT_METHODS,
 ) -> tuple[dict[str, Tensor], pd.DataFrame, dict[str, Any]]:
-    """The weights under the constraint, the history of the run by step, and how it ended."""
-    made_with = settings(model, problem, seed, fingerprint)
+    """The weights under the constraint, the history of the run by step, and how it ended.
+
+    Without a folder for checkpoints nothing is kept for another run.
+    """
+    made_with = settings(model, problem, compute, seed, fingerprint)
     require_same(threshold["made_with"], made_with, "threshold", "calibrate")
     thresholds = thresholds_of(threshold)
-    constrained = build_problem(train, train.priority.name, thresholds, model, problem, compute, seed)
-    begin = time.perf_counter()
-    solution = _solve("training", constrained, calibrated_weights, training)
-    seconds = time.perf_counter() - begin
-    logger.info("with the constraint: %s after %d steps, %.1f s", solution.status.name, solution.steps, seconds)
+    built = build_problem(train, train.priority.name, thresholds, model, problem, compute, seed)
+    options = methods.of(training.method, training.max_steps)
+    method_settings = {f"methods.{training.method}.{name}": value for name, value in options.items()}
+    keeping = _Keeping("train_constrained", {**made_with, **method_settings}, checkpoint, checkpoints)
+    method = make_method(training.method, options)
+    timed = _solve("training", built, thresholds, calibrated_weights, training, keeping, method)
+    say_how_it_ended("with the constraint", timed, training.tolerance, threshold["tasks"])
+    solution = timed.solution
     outcome = {
+        "method": training.method,
         "status": solution.status.name,
+        "reason": solution.reason,
         "steps": solution.steps,
         "evaluations": solution.evaluations,
-        "seconds": seconds,
+        "seconds": timed.total_seconds,
         "multipliers": solution.multipliers.tolist(),
+        "reached": reached(solution, thresholds),
         "threads": torch.get_num_threads(),
+        "device": str(built.data.features.device),
         "made_with": made_with,
         **fingerprint,  # what it was trained on, also where the data were split in another run
     }
-    return weights_of(solution), _history(solution, list(thresholds)), outcome
+    return weights_of(solution), history_frame(timed.solution, list(thresholds)), outcome
 
 
 def train_unconstrained(
@@ -59,47 +89,46 @@ def train_unconstrained(
     problem: ProblemParameters,
     compute: ComputeParameters,
     seed: Seed,
+    fingerprint: dict[str, str],
+    checkpoint: CheckpointParameters = DEFAULT_CHECKPOINT,
+    checkpoints: Path | None = None,
 ) -> dict[str, Tensor]:
     """The weights that the priority task alone would choose: what the constraint costs, and what it prevents."""
-    unconstrained = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
-    begin = time.perf_counter()
-    solution = _solve("unconstrained", unconstrained, calibrated_weights, training)
-    seconds = time.perf_counter() - begin
-    logger.info("without the constraint: %s after %d steps, %.1f s", solution.status.name, solution.steps, seconds)
-    return weights_of(solution)
+    built = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
+    made_with = settings(model, problem, compute, seed, fingerprint)
+    keeping = _Keeping("train_unconstrained", made_with, checkpoint, checkpoints)
+    timed = _solve("unconstrained", built, {}, calibrated_weights, training, keeping)
+    say_how_it_ended("without the constraint", timed, training.tolerance, {})
+    return weights_of(timed.solution)
+
+
+class _Keeping(NamedTuple):
+    """How the states of a stage are kept, and what it is made with beside its own parameters."""
+
+    stage: str
+    made_with: dict[str, Any]
+    parameters: CheckpointParameters
+    folder: Path | None
 
 
 def _solve(
-    title: str, built: BuiltProblem, calibrated_weights: dict[str, Tensor], training: TrainingParameters
-) -> Solution:
+    title: str,
+    built: BuiltProblem,
+    thresholds: Mapping[str, float],
+    calibrated_weights: dict[str, Tensor],
+    training: TrainingParameters,
+    keeping: _Keeping,
+    method: Method[Any] = _DEFAULT,
+) -> Timed:
     start = built.initial_weights
     if training.start == "calibrated":
         start = {name: calibrated_weights[name].to(tensor) for name, tensor in start.items()}
-    with Progress(title, training.max_steps) as progress:
-        return solve(
-            built.oracle, start, IDBPD(), max_steps=training.max_steps, tolerance=training.tolerance, callback=progress
-        )
-
-
-def _history(solution: Solution, constraint_tasks: list[str]) -> pd.DataFrame:
-    """One row per recorded step, in the names under which the run is tracked.
-
-    ``constraint`` and ``multiplier`` are the largest of all constraint tasks; several tasks have columns of their own.
-    """
-    history = solution.history
-    frame = pd.DataFrame(
-        {
-            "step": history.step,
-            "objective": history.f,
-            "constraint": history.g.amax(dim=1),
-            "multiplier": history.multipliers.amax(dim=1),
-            "stationarity": history.stationarity,
-            "infeasibility": history.infeasibility,
-            "slackness": history.slackness,
-        }
-    )
-    if len(constraint_tasks) > 1:
-        for at, name in enumerate(constraint_tasks):
-            frame[f"constraint_{name}"] = history.g[:, at].numpy()
-            frame[f"multiplier_{name}"] = history.multipliers[:, at].numpy()
-    return frame
+    budget = Budget(training.max_steps, training.tolerance)
+    if keeping.folder is None:
+        return solve_durably(title, built, start, method, budget, None)
+    own = {**keeping.made_with, **parameters_of("training", training)}
+    decided_by = solve_settings(own, built.data.priority.name, thresholds, built, start)
+    checkpoint = StageCheckpoint(keeping.folder, keeping.stage, decided_by, keeping.parameters)
+    timed = solve_durably(title, built, start, method, budget, checkpoint)
+    checkpoint.finish(timed.solution.state)
+    return timed
