@@ -20,7 +20,7 @@ def evaluate(samples, features, regularisation):
         return Task(name, tuple(map(str, range(classes))), rows, targets)
     tasks = (task("p", torch.arange(0, samples * 3 // 4), 5), task("c", torch.arange(samples // 4, samples), 5))
     data = MultiTaskData(table, tasks)
-    network = seeded_network(features, 100, data.classes, seed=0).to(getattr(torch, sys.argv[2]))
+    network = seeded_network(features, 100, data.classes, seed=0)
     problem = RobustMultiTask(network, data, objective="p", thresholds={"c": 1.0}, regularisation=regularisation)
     x = torch.nn.utils.parameters_to_vector(network.parameters()).detach()
     for _ in range(2):
@@ -41,12 +41,10 @@ print(json.dumps((peak() - before) / data))
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of memory as Linux tells it")
 @pytest.mark.parametrize("regularisation", ["1e-3", "10"], ids=["few samples have weight", "all samples have weight"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_data_and_all_else_take_at_most_one_and_a_half_times_the_data(regularisation: str, dtype: str) -> None:
+def test_data_and_all_else_take_at_most_one_and_a_half_times_the_data(regularisation: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, regularisation, dtype], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", SCRIPT, regularisation], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
     ratio = json.loads(done.stdout)
-    sys.stderr.write(f"{ratio}\n")
     assert 1.0 <= ratio <= 1.5  # below one it would have measured nothing
