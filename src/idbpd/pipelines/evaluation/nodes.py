@@ -6,7 +6,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from idbpd.datasets.table import MultiLabelTable
 from idbpd.mtl import (
+    ExportedModel,
     FeatureScaling,
     LabelProbabilities,
     MultiTaskData,
@@ -106,12 +108,20 @@ def compare(
 
 
 def export(
-    train: MultiTaskData, scaling: dict[str, Tensor], weights: dict[str, Tensor], model: ModelParameters
-) -> tuple[LabelProbabilities, Tensor]:
+    table: MultiLabelTable,
+    train: MultiTaskData,
+    scaling: dict[str, Tensor],
+    weights: dict[str, Tensor],
+    model: ModelParameters,
+) -> ExportedModel:
     """The trained model as others use it: raw features in, label probabilities of every task out; and an example."""
     scale = FeatureScaling(scaling["center"], scaling["scale"])
-    example = train.features[:2] * scale.scale + scale.center
-    return LabelProbabilities(trained_network(model, train, weights), scale), example
+    return ExportedModel(
+        network=LabelProbabilities(trained_network(model, train, weights), scale),
+        features=table.feature_names,
+        tasks={task.name: task.labels for task in train.tasks},
+        example=train.features[:2] * scale.scale + scale.center,
+    )
 
 
 def _quality(part: str, measured: dict[str, TaskQuality], limits: dict[str, float]) -> dict[str, float]:
