@@ -40,7 +40,14 @@ def _step(problem: RobustMultiTask, x: Tensor) -> list[Tensor]:
     evaluation = problem.evaluate(x, problem.start(x))
     gradients = problem.differentiate(evaluation)
     points = [evaluation.maximisers.y, *evaluation.maximisers.w]
-    return [evaluation.f, evaluation.g, evaluation.error, gradients.f, gradients.g, *(p for p in points if p is not None)]
+    return [
+        evaluation.f,
+        evaluation.g,
+        evaluation.error,
+        gradients.f,
+        gradients.g,
+        *(p for p in points if p is not None),
+    ]
 
 
 def _problem(kind: str, dense: bool | None = None) -> tuple[RobustMultiTask, int]:

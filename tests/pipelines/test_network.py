@@ -30,7 +30,7 @@ class TwoLayers(nn.Module):
 
     def forward(self, features: Tensor) -> dict[str, Tensor]:
         shared = self.shared((features * self.frequencies).sin())
-        return {name: head(shared) for name, head in reversed(self.heads.items())}
+        return {name: head(shared) for name, head in reversed(list(self.heads.items()))}
 
 
 class OneTensor(TwoLayers):
@@ -171,7 +171,10 @@ def test_what_is_wrong_with_a_module_is_said_before_anything_is_solved(name: str
             {"type": f"{HERE}.TwoLayers", "options": {"depth": 3}},
             r"called with features .* and the options \(depth\): got an unexpected keyword argument 'depth'",
         ),
-        ({"type": "torch.nn.Linear"}, "torch.nn.Linear is called with features .*: missing a required argument: 'in_features'"),
+        (
+            {"type": "torch.nn.Linear"},
+            "torch.nn.Linear is called with features .*: missing a required argument: 'in_features'",
+        ),
         ({"options": {"depth": 3}}, "options are those of a network of your own, which model.type names"),
     ],
 )
