@@ -21,7 +21,7 @@ from idbpd.tracking.journal import Journal
 from idbpd.tracking.leftovers import send_leftovers
 from idbpd.tracking.logging import history, tags
 from idbpd.tracking.runs import child_run, parent_of, track
-from idbpd.tracking.store import URI_VARIABLE, open_store
+from idbpd.tracking.store import URI_VARIABLE, Store
 from tests.tracking.conftest import RUN, begin
 from tests.tracking.server import free_port
 
@@ -96,9 +96,7 @@ def test_what_is_sent_again_is_not_there_twice(
     _assert_all_there_once(MlflowClient(), "FINISHED")
 
 
-def test_an_execution_whose_process_was_killed_ends_as_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = open_store(None, tmp_path / "tracking", "test")
-    monkeypatch.setenv(URI_VARIABLE, store.uri)
+def test_an_execution_whose_process_was_killed_ends_as_killed(store: Store, tmp_path: Path) -> None:
     outbox = tmp_path / "outbox"
     code = (
         "import os, sys; from pathlib import Path; from tests.tracking.conftest import begin, RUN\n"
@@ -150,9 +148,7 @@ def test_half_an_entry_is_none(journal: Journal, tmp_path: Path) -> None:
     assert list(journal.entries()) == []
 
 
-def test_leftovers_for_another_store_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = open_store(None, tmp_path / "tracking", "test")
-    monkeypatch.setenv(URI_VARIABLE, store.uri)
+def test_leftovers_for_another_store_are_left(store: Store, tmp_path: Path) -> None:
     other = begin(tmp_path / "outbox", "http://tracking.example")
     other.append(parent_of(other), "open", {})
     other.close()
