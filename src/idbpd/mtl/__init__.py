@@ -2,7 +2,7 @@
 
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.exported import ExportedModel
-from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded_network
+from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import TaskQuality, measure_quality
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
@@ -20,6 +20,7 @@ __all__ = [
     "WorstCase",
     "fit_scaling",
     "measure_quality",
+    "seeded",
     "seeded_network",
     "worst_case",
 ]

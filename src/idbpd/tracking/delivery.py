@@ -25,6 +25,7 @@ from idbpd.tracking.store import address, answers, experiment_of, tracking_uri
 logger = logging.getLogger(__name__)
 
 KEY = "idbpd.key"  # the tag by which a run or a model is found again
+CLOSED = "idbpd.closed"  # the tag of a run that ended before its parent
 # One call per point takes a minute for ten thousand points on SQLite; MLflow takes a thousand points a call.
 POINTS_PER_CALL = 1000
 TEXTS_PER_CALL = 100
@@ -98,6 +99,7 @@ class _Sender:
             "artifact": self._artifact,
             "input": self._input,
             "model": self._model,
+            "close": self._close,
             "end": self._end,
         }
 
@@ -123,7 +125,7 @@ class _Sender:
         made = found[0] if found else self._client.create_run(self.experiment, start_time=run["started"], tags=tags)
         run_id = str(made.info.run_id)
         # Of every run, not of the parent alone: rows are compared by their parameters.
-        self._log_params(run_id, self._journal.header["parameters"])
+        self._log_params(run_id, {**self._journal.header["parameters"], **run.get("parameters", {})})
         self._runs[key] = run_id
         self._journal.add_run(key, run_id)
         return run_id
@@ -173,9 +175,16 @@ class _Sender:
         described = {**tags, "model_uri": f"models:/{model.model_id}"}
         self._client.log_batch(run_id, tags=[RunTag(name, value) for name, value in described.items()])
 
+    def _close(self, run_id: str, entry: Entry) -> None:
+        """Close a child for good: it does not share the end of its parent."""
+        self._client.set_tag(run_id, CLOSED, entry.content["status"])
+        self._client.set_terminated(run_id, entry.content["status"], entry.content["time"])
+
     def _end(self, run_id: str, entry: Entry) -> None:
-        """Close the parent and, before it, all its children."""
+        """Close the parent and, before it, all its children that were not closed before."""
         for child in set(self._runs.values()) - {run_id}:
+            if CLOSED in self._client.get_run(child).data.tags:
+                continue
             self._client.set_terminated(child, entry.content["status"], entry.content["time"])
         self._client.set_terminated(run_id, entry.content["status"], entry.content["time"])
 

@@ -5,15 +5,13 @@ import platform
 import shlex
 import subprocess
 import sys
-from importlib.metadata import distributions, version
+from importlib.metadata import version
 from pathlib import Path
 
 import torch
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT
 
-import idbpd
-
-LOCK = "requirements.lock"
+from idbpd.program import code_sha256, installed_packages, lock_sha256
 
 
 def execution_tags(project: Path) -> dict[str, str]:
@@ -31,28 +29,8 @@ def execution_tags(project: Path) -> dict[str, str]:
         "platform": platform.platform(),
         "threads": str(torch.get_num_threads()),
     }
-    if (project / LOCK).is_file():
-        tags["lock_sha256"] = hashlib.sha256((project / LOCK).read_bytes()).hexdigest()
-    return tags
-
-
-def code_sha256() -> str:
-    """SHA-256 of this package's Python files: tells what ran where the work tree differs from its commit."""
-    root = Path(idbpd.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def installed_packages() -> str:
-    """The environment, a line ``name==version`` for each package.
-
-    Not by ``pip freeze``, which shows the address that a package came from, with what stands in it.
-    """
-    found = {distribution.name.lower(): distribution.version for distribution in distributions()}
-    return "".join(f"{name}=={number}\n" for name, number in sorted(found.items()))
+    lock = lock_sha256(project)
+    return tags if lock is None else {**tags, "lock_sha256": lock}
 
 
 def _git_tags(project: Path) -> dict[str, str]:

@@ -20,9 +20,10 @@ from kedro.framework.hooks import hook_impl
 from kedro.framework.project import settings
 from rich.console import Console
 
+from idbpd.program import installed_packages
 from idbpd.redaction import redact_logs, redacted, remember_credentials
 from idbpd.tracking.delivery import send
-from idbpd.tracking.execution import execution_tags, installed_packages
+from idbpd.tracking.execution import execution_tags
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.leftovers import send_leftovers
 from idbpd.tracking.logging import parameters

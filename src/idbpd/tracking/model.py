@@ -6,11 +6,12 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NoReturn
+from typing import Any
 
 import mlflow
 import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
+from mlflow import MlflowClient
 from mlflow.models import ModelSignature
 from mlflow.types import ColSpec, DataType, Schema
 from safetensors.torch import save_file
@@ -19,15 +20,16 @@ from idbpd.datasets.atomic import replacing
 from idbpd.mtl import ExportedModel
 from idbpd.tracking.model_files import model_tags
 from idbpd.tracking.network_code import network_code
-from idbpd.tracking.runs import track
+from idbpd.tracking.runs import child_run, track
 
 # Not imported: MLflow runs a copy of it, with the network written out below, where the model is served.
 SERVED_MODEL = Path(__file__).with_name("served_model.py")
+ADDRESS_TAG = "model_uri"  # of a run: where the store has its model
 REQUIREMENTS = ("mlflow", "numpy", "pandas", "safetensors", "torch")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
 
-class TrackedModelDataset(AbstractDataset[ExportedModel, Any]):
+class TrackedModelDataset(AbstractDataset[ExportedModel, str]):
     """Saves a model as a folder that ``mlflow models serve`` understands, and logs it to the child run ``run`` names.
 
     The folder has the weights in safetensors and the network as code; nothing in it is a pickle. Beside it stands
@@ -68,9 +70,12 @@ class TrackedModelDataset(AbstractDataset[ExportedModel, Any]):
         content = {"name": "model", "folder": self._path.name, "tags": tags}
         track(self._run, "model", content, [self._path])
 
-    def load(self) -> NoReturn:
-        """Refuse: a model is loaded from MLflow by its own address."""
-        raise DatasetError("load the model from MLflow, or the weights from the catalog")
+    def load(self) -> str:
+        """The id of the model that this execution logged: by it MLflow registers and loads it."""
+        run_id = child_run(self._run)
+        if run_id is None:
+            raise DatasetError("no model was logged: nothing is tracked here, or the tracking store is away")
+        return MlflowClient().get_run(run_id).data.tags[ADDRESS_TAG].removeprefix("models:/")
 
     def _exists(self) -> bool:
         return self._path.exists()

@@ -7,12 +7,13 @@ environment: Kedro's hooks do not run in the workers of its parallel runner, dat
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from idbpd.tracking.delivery import send
 from idbpd.tracking.journal import Journal
+from idbpd.tracking.logging import Content
 
 EXECUTION_VARIABLE = "IDBPD_EXECUTION"
 
@@ -35,6 +36,25 @@ def track(identity: Mapping[str, Any], kind: str, content: Mapping[str, Any], fi
     if journal is not None:
         journal.append(_child_of(journal, identity), kind, content, files)
         send(journal)
+
+
+def track_whole(
+    identity: Mapping[str, Any], parameters: Mapping[str, str], contents: Iterable[Content], status: str
+) -> bool:
+    """Track a child run from beginning to end; whether anything is tracked here.
+
+    Its parameters take the place of those of the execution where they differ, and its status is its own: FINISHED or
+    FAILED, whatever becomes of the execution.
+    """
+    journal = current_journal()
+    if journal is None:
+        return False
+    run = {**_child_of(journal, identity), "parameters": dict(parameters)}
+    for content in contents:
+        journal.append(run, content.kind, content.content)
+    journal.append(run, "close", {"status": status, "time": int(time.time() * 1000)})
+    send(journal)
+    return True
 
 
 def child_run(identity: Mapping[str, Any]) -> str | None:
