@@ -1,7 +1,7 @@
 """The robust multi-task problem: tasks, network, worst-case losses and the oracle that the solver works on."""
 
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded_network
+from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import TaskQuality, measure_quality
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
@@ -18,6 +18,7 @@ __all__ = [
     "WorstCase",
     "fit_scaling",
     "measure_quality",
+    "seeded",
     "seeded_network",
     "worst_case",
 ]

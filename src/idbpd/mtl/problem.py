@@ -20,7 +20,7 @@ class _Forward(NamedTuple):
     """The last forward pass: a gradient at the same point needs no second one."""
 
     x: Tensor
-    logits: tuple[Tensor, ...]
+    logits: tuple[Tensor, ...]  # per task, (labels, samples)
 
 
 class RobustMultiTask:
@@ -58,6 +58,7 @@ class RobustMultiTask:
         if objective in thresholds:
             raise ValueError(f"task {objective!r} cannot be the objective and a constraint at once")
         self._tasks = tuple(data[name] for name in (objective, *thresholds))
+        self._targets = tuple(task.targets.T.contiguous() for task in self._tasks)
         self._passes = _passes(network, data, self._tasks)
         self._thresholds = tuple(thresholds.values())
         self._regularisation = regularisation
@@ -80,7 +81,7 @@ class RobustMultiTask:
         """The loss of every sample, per task of the problem: one forward pass over all samples."""
         logits = self._passes.forward(x.to(self._passes.device))
         self._last = _Forward(x, logits)
-        return tuple(cross_entropy(task_logits, t.targets) for t, task_logits in zip(self._tasks, logits, strict=True))
+        return tuple(cross_entropy(*pair, dim=0) for pair in zip(logits, self._targets, strict=True))
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
@@ -101,19 +102,19 @@ class RobustMultiTask:
         assert self._last is not None  # it has just been set
         weights = (evaluation.maximisers.y, *evaluation.maximisers.w)
         cotangents = []
-        for task, logits, task_weights in zip(self._tasks, self._last.logits, weights, strict=True):
+        for logits, targets, task_weights in zip(self._last.logits, self._targets, weights, strict=True):
             assert task_weights is not None  # every task of this problem has a maximiser
-            cotangents.append(self._cotangent(task, logits, task_weights.to(logits)))
+            cotangents.append(self._cotangent(logits, targets, task_weights.to(logits)))
         gradients = self._passes.backward(cotangents).to(evaluation.x.device)
         return Gradients(gradients[0].add_(evaluation.x, alpha=self._weight_decay), gradients[1:])
 
-    def _cotangent(self, task: Task, logits: Tensor, weights: Tensor) -> Cotangent:
+    def _cotangent(self, logits: Tensor, targets: Tensor, weights: Tensor) -> Cotangent:
         """The derivative of sum_i weights_i loss_i in the logits."""
         if self._dense:
-            return Cotangent(None, weights[:, None] * cross_entropy_slope(logits, task.targets))
+            return Cotangent(None, weights * cross_entropy_slope(logits, targets, dim=0))
         support = weights.nonzero(as_tuple=True)[0]
-        slope = cross_entropy_slope(logits[support], task.targets[support])
-        return Cotangent(support, weights[support, None] * slope)
+        slope = cross_entropy_slope(logits[:, support], targets[:, support], dim=0)
+        return Cotangent(support, weights[support] * slope)
 
 
 def _passes(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:

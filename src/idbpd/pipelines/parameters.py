@@ -3,11 +3,12 @@
 A node that takes one of these gets it checked before anything runs; an unknown key is an error, not a surprise.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, field_validator, model_validator
 
-from idbpd.pipelines.devices import resolve_device
+from idbpd.pipelines.devices import has_float64, resolve_device
+from idbpd.pipelines.module_type import check_module
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -33,9 +34,19 @@ class FeatureParameters(_Parameters):
 
 
 class ModelParameters(_Parameters):
-    """The network that the tasks share."""
+    """The network that the tasks share: one hidden layer of ``hidden`` units, or a module of the user's own."""
 
     hidden: Annotated[int, Field(ge=1)]
+    type: str | None = None
+    options: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _can_be_made(self) -> Self:
+        if self.type is not None:
+            check_module(self.type, self.options)
+        elif self.options:
+            raise ValueError("options are those of a network of your own, which model.type names")
+        return self
 
 
 class ProblemParameters(_Parameters):
@@ -102,6 +113,8 @@ class ComputeParameters(_Parameters):
 
     device: str
     dtype: Literal["float32", "float64"]
+    threads: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    deterministic: bool = True
 
     @field_validator("device")
     @classmethod
@@ -109,3 +122,9 @@ class ComputeParameters(_Parameters):
         # Asked here, and not when the device is first used, so that nothing has been computed when it is missing.
         resolve_device(device)
         return device
+
+    @model_validator(mode="after")
+    def _has_dtype(self) -> Self:
+        if self.dtype == "float64" and not has_float64(resolve_device(self.device)):
+            raise ValueError(f"device {self.device} has no float64; choose dtype float32, or device cpu")
+        return self
