@@ -34,7 +34,7 @@ def split(
     train = MultiTaskData(scaling(raw), _tasks(tasks, train_rows, "training", keep))
     test_features = scaling(torch.from_numpy(table.dense_features(test_rows)))
     test = MultiTaskData(test_features, _tasks(tasks, test_rows, "test", keep))
-    _report(tasks, train, test, has_test_part=parameters.test_fraction > 0)
+    _report(tasks, train, test, parameters)
     content = data_sha256(table)
     rows = {"train": train_rows, "test": test_rows}
     fingerprint = {
@@ -61,14 +61,16 @@ def _tasks(tasks: list[TaskLabels], rows: NDArray[np.intp], part: str, keep_unla
     return tuple(made)
 
 
-def _report(tasks: list[TaskLabels], train: MultiTaskData, test: MultiTaskData, *, has_test_part: bool) -> None:
+def _report(tasks: list[TaskLabels], train: MultiTaskData, test: MultiTaskData, parameters: SplitParameters) -> None:
     for task, part, held_out in zip(tasks, train.tasks, test.tasks, strict=True):
+        parts = f"{part.size} training and {held_out.size} test samples"
         logger.info(
-            "%s task: labels %s; %d samples with one of them: %s",
+            "%s task: labels %s; %d samples with one of them%s: %s",
             task.name,
             ", ".join(task.labels),
             task.labelled.sum(),
-            f"{part.size} training and {held_out.size} test samples" if has_test_part else "all for training",
+            ", and those without are kept" if parameters.unlabelled == "keep" else "",
+            parts if parameters.test_fraction > 0 else "all for training",
         )
 
 
