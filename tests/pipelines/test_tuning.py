@@ -122,11 +122,9 @@ def test_a_run_takes_what_the_grid_has_found(project: Path) -> None:
     (project / "conf/local/parameters.yml").write_text(yaml.safe_dump({**small, "model": {"hidden": 4}}))
     (project / "conf/local/sources.yml").write_text(yaml.safe_dump({"multi_digits": {"pairs": 120}}))
     printed = _kedro(project, "--pipeline", "tune")
-    command = "kedro run --config data/08_reporting/multi_digits/tuned.yml"
-    assert command in printed
-    tuned = yaml.safe_load((project / command.rsplit(maxsplit=1)[-1]).read_text())["run"]["params"]["methods"][
-        "idbpd_paper"
-    ]
+    file = "data/08_reporting/multi_digits/tuned.yml"
+    assert f"kedro run --config {file}" in printed
+    tuned = yaml.safe_load((project / file).read_text())["run"]["params"]["methods"]["idbpd_paper"]
 
     # A pair that is missing is tried again, the others are not.
     for result in (project / "data/07_model_output/multi_digits/tuning").glob("gamma_5e-3_alpha_2e-1.*"):
