@@ -2,48 +2,24 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import Tensor
 
+from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import ConfigurationError
-from idbpd.mtl import MultiTaskData, Task, measure_quality
+from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.nodes import certify, compare, export
-from idbpd.pipelines.parameters import (
-    CalibrationParameters,
-    ComputeParameters,
-    ModelParameters,
-    ProblemParameters,
-    SplitParameters,
-    TrainingParameters,
-)
+from idbpd.pipelines.parameters import ComputeParameters, SplitParameters
 from idbpd.pipelines.robust_problem import build_problem, weights_of
 from idbpd.pipelines.training.nodes import train_constrained, train_unconstrained
+from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, TRAINING, small_tasks
 
-MODEL = ModelParameters(hidden=6)
-PROBLEM = ProblemParameters(**{"lambda": 1.0, "weight_decay": 1e-3})
-COMPUTE = ComputeParameters(device="cpu", dtype="float64")
-CALIBRATION = CalibrationParameters(slack=0.1, max_steps=40, tolerance=1e-4)
-TRAINING = TrainingParameters(start="calibrated", max_steps=40, tolerance=1e-4)
 SPLIT = SplitParameters(test_fraction=0.2, seed=0)
-FINGERPRINT = {"data_sha256": "d", "split_sha256": "s"}
-
-
-def _task(name: str, logits: Tensor) -> Task:
-    """A task whose classes follow from the features, with some noise."""
-    chosen = torch.multinomial((3 * logits).softmax(dim=-1), 1)[:, 0]
-    targets = torch.nn.functional.one_hot(chosen, logits.shape[1]).float()
-    return Task(name, tuple(f"{name}{at}" for at in range(logits.shape[1])), torch.arange(len(logits)), targets)
-
-
-def _data(tasks: int) -> MultiTaskData:
-    features = torch.randn(40, 4)
-    names = ("first", "second", "third")[:tasks]
-    return MultiTaskData(features, tuple(_task(name, features @ torch.randn(4, 2)) for name in names))
 
 
 def _run(data: MultiTaskData) -> tuple[dict[str, Any], dict[str, Any], pd.DataFrame, dict[str, float], pd.DataFrame]:
@@ -58,7 +34,7 @@ def _run(data: MultiTaskData) -> tuple[dict[str, Any], dict[str, Any], pd.DataFr
 
 
 def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
-    data = _data(3)
+    data = small_tasks(3)
     threshold, certificate, history, quality, summary = _run(data)
     assert list(threshold["tasks"]) == ["second", "third"]
     assert threshold["threshold"] == [record["threshold"] for record in threshold["tasks"].values()]
@@ -80,7 +56,7 @@ def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
 
 
 def test_thresholds_are_what_each_task_reaches_alone() -> None:
-    data = _data(3)
+    data = small_tasks(3)
     threshold, _ = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     alone = build_problem(data, "third", {}, MODEL, PROBLEM, COMPUTE, 0)
     solution = solve(alone.oracle, alone.initial_weights, IDBPD(), max_steps=40, tolerance=1e-4)
@@ -91,7 +67,7 @@ def test_thresholds_are_what_each_task_reaches_alone() -> None:
 
 
 def test_the_start_keeps_the_limits_of_all_tasks_but_the_last() -> None:
-    data = _data(3)
+    data = small_tasks(3)
     threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     built = build_problem(data, "first", {}, MODEL, PROBLEM, COMPUTE, 0)
     built.network.load_state_dict(start)
@@ -100,7 +76,7 @@ def test_the_start_keeps_the_limits_of_all_tasks_but_the_last() -> None:
 
 
 def test_one_constraint_task_is_tracked_as_a_number_without_columns_of_its_own() -> None:
-    threshold, certificate, history, quality, _ = _run(_data(2))
+    threshold, certificate, history, quality, _ = _run(small_tasks(2))
     assert threshold["threshold"] == threshold["tasks"]["second"]["threshold"] == certificate["threshold"]
     assert "constraint_second" not in history
     assert set(quality) == {
@@ -113,19 +89,22 @@ def test_one_constraint_task_is_tracked_as_a_number_without_columns_of_its_own()
 
 
 def test_the_exported_model_takes_raw_features() -> None:
-    data = _data(2)
+    data = small_tasks(2)
     single = ComputeParameters(device="cpu", dtype="float32")
     network = build_problem(data, "first", {}, MODEL, PROBLEM, single, 0).network
     weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
     center, scale = torch.arange(4.0), torch.full((4,), 5.0)
-    model, example = export(data, {"center": center, "scale": scale}, weights, MODEL)
-    torch.testing.assert_close(example, data.features[:2] * 5 + center)
+    table = MultiLabelTable(data.features.numpy(), ("a", "b", "c", "d"), np.zeros((40, 2), dtype=np.int8), ("x", "y"))
+    model = export(table, data, {"center": center, "scale": scale}, weights, MODEL)
+    torch.testing.assert_close(model.example, data.features[:2] * 5 + center)
     expected = torch.cat([logits.softmax(dim=-1) for logits in network(data.features[:2])], dim=-1)
-    torch.testing.assert_close(model(example), expected)
+    torch.testing.assert_close(model.network(model.example), expected)
+    assert model.features == ("a", "b", "c", "d")
+    assert model.columns == ("first:first0", "first:first1", "second:second0", "second:second1")
 
 
 def test_a_stored_result_of_another_problem_is_refused() -> None:
-    data = _data(2)
+    data = small_tasks(2)
     threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     shared = (start, TRAINING, MODEL)
     other = PROBLEM.model_copy(update={"regularisation": 0.7})

@@ -12,12 +12,16 @@ from kedro.pipeline import Pipeline
 from idbpd.errors import ConfigurationError, InputError
 from idbpd.folders import FolderLock, require_writable
 from idbpd.hooks.parameter_check import PREFIX, check_parameters, parameter_types
+from idbpd.validation import validated
 
-SOURCE = "source"
+SOURCE, SOURCES = "source", "sources"
+BENCHMARK = "benchmark"  # the parameters of the pipeline that works on several data sets
 VALIDATOR = "validator"
 # The catalog needs these for paths and tags, and cannot see parameters; they are set where both can see them.
 SET_GLOBALLY = {"dataset": "dataset", "seed": "seed", "training.method": "method"}  # parameter: name in globals.yml
 TOP_LEVEL = {"dataset": str, "seed": int}
+# The catalog takes these from the command line: they are paths and addresses, and no node sees them.
+SET_ON_COMMAND_LINE = {"input": str | None, "output": str | None, "model_uri": str | None}
 
 
 class ConfigurationHook:
@@ -36,7 +40,8 @@ class ConfigurationHook:
         self._release()  # of a run that ended before it began, in the same process
         loader = context.config_loader
         parameters: dict[str, Any] = loader["parameters"]
-        check_parameters(parameters, {**TOP_LEVEL, **parameter_types(pipelines.values())})
+        types = {**TOP_LEVEL, **SET_ON_COMMAND_LINE, **parameter_types(pipelines.values())}
+        check_parameters(parameters, types)
         for name, shared in SET_GLOBALLY.items():
             value = _at(parameters, name)
             given = _at(loader.runtime_params or {}, name)
@@ -48,15 +53,18 @@ class ConfigurationHook:
                 )
         sources: dict[str, Any] = loader["sources"]
         dataset = self._dataset = parameters["dataset"]
-        if dataset not in sources:
-            raise ConfigurationError(f"unknown data set {dataset!r}; known data sets are {', '.join(sorted(sources))}")
-        if not isinstance(sources[dataset], dict) or "type" not in sources[dataset]:
-            raise ConfigurationError(
-                f"the data set {dataset!r} needs a block with a 'type', it has: {sources[dataset]!r}"
-            )
-        source = {VALIDATOR: _default_validator(dataset, sources[dataset]), **sources[dataset]}
+        compared = validated(BENCHMARK, types[BENCHMARK], parameters[BENCHMARK]).datasets
+        for name in (dataset, *compared):
+            _require_source(name, sources)
+        complete = {
+            name: {VALIDATOR: _default_validator(name, sources[name]), **sources[name]} for name in (dataset, *compared)
+        }
         # Set before the catalog is made: so it is an entry like any other, with validator, version and credentials.
-        loader["catalog"] = {**loader["catalog"], SOURCE: source}
+        loader["catalog"] = {
+            **loader["catalog"],
+            SOURCE: complete[dataset],
+            SOURCES: {"type": "idbpd.datasets.SourcesDataset", "sources": {name: complete[name] for name in compared}},
+        }
         self._lock = FolderLock(context.project_path / "data" / f".{dataset}.lock", f"the data set {dataset!r}")
 
     @hook_impl
@@ -98,6 +106,13 @@ class ConfigurationHook:
             self._lock.release()
 
 
+def _require_source(name: str, sources: dict[str, Any]) -> None:
+    if name not in sources:
+        raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
+    if not isinstance(sources[name], dict) or "type" not in sources[name]:
+        raise ConfigurationError(f"the data set {name!r} needs a block with a 'type', it has: {sources[name]!r}")
+
+
 def _at(values: Any, name: str) -> Any:
     """The value of a dotted name in nested blocks; None where there is none."""
     for part in name.split("."):
@@ -112,5 +127,6 @@ def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _files(names: set[str], catalog: DataCatalog) -> list[Path]:
-    paths = (getattr(catalog[name], "path", None) for name in names)
+    # What is not in the catalog is kept in memory.
+    paths = (getattr(catalog[name], "path", None) for name in names if name in catalog)
     return [path for path in paths if isinstance(path, Path)]

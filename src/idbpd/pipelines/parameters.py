@@ -3,12 +3,24 @@
 A node that takes one of these gets it checked before anything runs; an unknown key is an error, not a surprise.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from idbpd.baselines import METHODS
-from idbpd.pipelines.devices import resolve_device
+from idbpd.pipelines.devices import has_float64, resolve_device
+from idbpd.pipelines.module_type import check_module
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -34,9 +46,19 @@ class FeatureParameters(_Parameters):
 
 
 class ModelParameters(_Parameters):
-    """The network that the tasks share."""
+    """The network that the tasks share: one hidden layer of ``hidden`` units, or a module of the user's own."""
 
     hidden: Annotated[int, Field(ge=1)]
+    type: str | None = None
+    options: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _can_be_made(self) -> Self:
+        if self.type is not None:
+            check_module(self.type, self.options)
+        elif self.options:
+            raise ValueError("options are those of a network of your own, which model.type names")
+        return self
 
 
 class ProblemParameters(_Parameters):
@@ -162,11 +184,24 @@ class CheckpointParameters(_Parameters):
 DEFAULT_CHECKPOINT = CheckpointParameters()
 
 
+class RetrainParameters(_Parameters):
+    """When a retraining goes on, and what its model must pass to replace the one in use."""
+
+    force: bool
+    train_tolerance: Annotated[float, Field(ge=0)]
+    held_out_tolerance: Annotated[float, Field(ge=0)]
+    residual_limit: Annotated[float, Field(gt=0)]
+    margin: Annotated[float, Field(ge=0)]
+    accept_other_tasks: bool
+
+
 class ComputeParameters(_Parameters):
     """Where and in which precision it runs."""
 
     device: str
     dtype: Literal["float32", "float64"]
+    threads: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    deterministic: bool = True
 
     @field_validator("device")
     @classmethod
@@ -174,3 +209,81 @@ class ComputeParameters(_Parameters):
         # Asked here, and not when the device is first used, so that nothing has been computed when it is missing.
         resolve_device(device)
         return device
+
+    @model_validator(mode="after")
+    def _has_dtype(self) -> Self:
+        if self.dtype == "float64" and not has_float64(resolve_device(self.device)):
+            raise ValueError(f"device {self.device} has no float64; choose dtype float32, or device cpu")
+        return self
+
+
+def _listed(value: Any) -> Any:
+    """A list as the command line can give it: Kedro's --params ends a value at a comma, so items are joined by '+'."""
+    if isinstance(value, str):
+        return [item for item in value.split("+") if item]
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _without_repetition(values: list[Any]) -> list[Any]:
+    if len(set(values)) < len(values):
+        raise ValueError("each may be named once")
+    return values
+
+
+def _known_methods(names: list[str]) -> list[str]:
+    for name in names:
+        if name not in METHODS:
+            raise ValueError(f"there is no method {name!r}; methods are {', '.join(METHODS)}")
+    return names
+
+
+_Selection = (BeforeValidator(_listed), AfterValidator(_without_repetition), Field(min_length=1))
+Names = Annotated[list[str], *_Selection]
+Seeds = Annotated[list[Seed], *_Selection]
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class LargeDataParameters(_Parameters):
+    """What is different where one step takes long."""
+
+    samples: Annotated[int, Field(ge=1)]
+    seeds: Seeds
+    seconds: Seconds
+    tuning_seconds: Seconds
+    calibration_steps: Annotated[int, Field(ge=1)]
+
+
+class SettingChanges(_Parameters):
+    """What a setting of the benchmark changes of the other blocks."""
+
+    split: dict[str, Any] = {}
+    features: dict[str, Any] = {}
+    problem: dict[str, Any] = {}
+    calibration: dict[str, Any] = {}
+    training: dict[str, Any] = {}
+
+
+class BenchmarkParameters(_Parameters):
+    """Which methods are compared on what, and how much time each gets."""
+
+    datasets: Names
+    methods: Annotated[Names, AfterValidator(_known_methods)]
+    changes: dict[str, SettingChanges]
+    settings: Names
+    seeds: Seeds
+    seconds: Seconds
+    tuning_seconds: Seconds
+    calibration_steps: Annotated[int, Field(ge=1)]
+    large: LargeDataParameters
+    tolerance: Annotated[float, Field(gt=0)]
+    workers: Annotated[int, Field(ge=1)] | Literal["auto"]
+    run: str | None
+
+    @field_validator("settings")
+    @classmethod
+    def _described(cls, settings: list[str], info: ValidationInfo) -> list[str]:
+        changes = info.data.get("changes", settings)
+        for name in settings:
+            if name not in changes:
+                raise ValueError(f"there is no setting {name!r}; settings are {', '.join(changes)}")
+        return settings

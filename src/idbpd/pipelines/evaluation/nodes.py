@@ -6,15 +6,17 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from idbpd.datasets.table import MultiLabelTable
 from idbpd.mtl import (
+    ExportedModel,
     FeatureScaling,
     LabelProbabilities,
     MultiTaskData,
-    SharedNetwork,
     TaskQuality,
     measure_quality,
 )
 from idbpd.optim.kkt import residuals
+from idbpd.pipelines.network import trained_network
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, SplitParameters
 from idbpd.pipelines.provenance import require_same, settings
 from idbpd.pipelines.robust_problem import build_problem, thresholds_of
@@ -79,7 +81,7 @@ def compare(
     has_test_part = split.test_fraction > 0
     columns = {}
     for name, state in (("constrained", weights), ("unconstrained", unconstrained_weights)):
-        network = _network(train, state, model)
+        network = trained_network(model, train, state)
         on_train = measure_quality(network, train, problem.regularisation)
         on_test = measure_quality(network, test, problem.regularisation)
         columns[name] = on_train, on_test
@@ -106,18 +108,20 @@ def compare(
 
 
 def export(
-    train: MultiTaskData, scaling: dict[str, Tensor], weights: dict[str, Tensor], model: ModelParameters
-) -> tuple[LabelProbabilities, Tensor]:
+    table: MultiLabelTable,
+    train: MultiTaskData,
+    scaling: dict[str, Tensor],
+    weights: dict[str, Tensor],
+    model: ModelParameters,
+) -> ExportedModel:
     """The trained model as others use it: raw features in, label probabilities of every task out; and an example."""
     scale = FeatureScaling(scaling["center"], scaling["scale"])
-    example = train.features[:2] * scale.scale + scale.center
-    return LabelProbabilities(_network(train, weights, model), scale), example
-
-
-def _network(data: MultiTaskData, weights: dict[str, Tensor], model: ModelParameters) -> SharedNetwork:
-    network = SharedNetwork(data.features.shape[1], model.hidden, data.classes)
-    network.load_state_dict({name: tensor.to(data.features.dtype) for name, tensor in weights.items()})
-    return network
+    return ExportedModel(
+        network=LabelProbabilities(trained_network(model, train, weights), scale),
+        features=table.feature_names,
+        tasks={task.name: task.labels for task in train.tasks},
+        example=train.features[:2] * scale.scale + scale.center,
+    )
 
 
 def _quality(part: str, measured: dict[str, TaskQuality], limits: dict[str, float]) -> dict[str, float]:

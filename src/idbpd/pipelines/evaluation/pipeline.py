@@ -4,6 +4,7 @@ from kedro.pipeline import Node, Pipeline
 
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.nodes import certify, compare, export
+from idbpd.pipelines.evaluation.report import write_report
 
 
 def create_pipeline() -> Pipeline:
@@ -41,7 +42,18 @@ def create_pipeline() -> Pipeline:
                 outputs=["quality", "summary"],
                 name="compare",
             ),
-            Node(export, inputs=["train", "scaling", "weights", "params:model"], outputs="model", name="export"),
+            Node(
+                export,
+                inputs=["table", "train", "scaling", "weights", "params:model"],
+                outputs="model",
+                name="export",
+            ),
             Node(draw_kkt_curves, inputs=["history", "certificate"], outputs="kkt_curves", name="draw_kkt_curves"),
+            Node(
+                write_report,
+                inputs=["params:dataset", "summary", "certificate", "outcome", "history"],
+                outputs="report",
+                name="write_report",
+            ),
         ]
     )

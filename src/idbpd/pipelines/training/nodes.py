@@ -74,6 +74,7 @@ def train_constrained(
         "multipliers": solution.multipliers.tolist(),
         "reached": reached(solution, thresholds),
         "threads": torch.get_num_threads(),
+        "device": str(built.data.features.device),
         "made_with": made_with,
         **fingerprint,  # what it was trained on, also where the data were split in another run
     }
