@@ -51,7 +51,7 @@ def _run(data: MultiTaskData) -> tuple[dict[str, Any], dict[str, Any], pd.DataFr
     shared = (TRAINING, MODEL, PROBLEM, COMPUTE, 0)
     weights, history, outcome = train_constrained(data, threshold, FINGERPRINT, start, *shared)
     unconstrained = train_unconstrained(data, start, *shared)
-    certificate = certify(data, weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, 0)
+    certificate = certify(data, data, weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, SPLIT, 0)
     quality, summary = compare(data, data, weights, unconstrained, certificate, MODEL, PROBLEM, SPLIT)
     assert {name: outcome[name] for name in FINGERPRINT} == FINGERPRINT
     return threshold, certificate, history, quality, summary
@@ -110,6 +110,44 @@ def test_one_constraint_task_is_tracked_as_a_number_without_columns_of_its_own()
         "test_second_worst_case_loss",
         "test_constraint_holds",
     }
+
+
+def test_the_certificate_says_what_holds_on_unseen_data() -> None:
+    data, unseen = _data(3), _data(3)
+    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    weights, _, outcome = train_constrained(data, threshold, FINGERPRINT, start, TRAINING, MODEL, PROBLEM, COMPUTE, 0)
+
+    def certificate(test: MultiTaskData, split: SplitParameters = SPLIT) -> dict[str, Any]:
+        arguments = (weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, split, 0)
+        return certify(data, test, *arguments)
+
+    seen = certificate(data)["held_out"]
+    assert (seen["part"], seen["confidence"]) == ("test", 0.95)
+    for name, record in threshold["tasks"].items():
+        held = seen["tasks"][name]
+        assert held["threshold"] == record["threshold"]
+        constraint = certificate(data)["tasks"][name]["constraint"]
+        assert held["worst_case_loss"] - held["threshold"] == pytest.approx(constraint, abs=1e-12)
+        assert held["holds"] == (constraint <= 0)
+        assert held["upper_bound"] > held["worst_case_loss"]
+    # Other classes for the same features: nothing that was learnt is of use.
+    failed = certificate(unseen)["held_out"]
+    assert failed["holds"] is False
+    assert not any(held["holds"] for held in failed["tasks"].values())
+    assert certificate(data, SPLIT.model_copy(update={"test_fraction": 0.0}))["held_out"] is None
+
+
+def test_the_certificate_needs_nothing_but_the_weights() -> None:
+    data = _data(2)
+    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    weights, _, outcome = train_constrained(data, threshold, FINGERPRINT, start, TRAINING, MODEL, PROBLEM, COMPUTE, 0)
+    known = {name: outcome[name] for name in ("status", "made_with")}
+    certificate = certify(data, data, weights, known, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, SPLIT, 0)
+    assert certificate["multiplier"] == pytest.approx(outcome["multipliers"][0], rel=1e-2)
+    assert certificate["stationarity"] < 0.05  # as far as forty steps go
+    for task in data.tasks:
+        support = certificate["support"][task.name]
+        assert 0 < support["weighted"] <= support["samples"] == task.size
 
 
 def test_the_exported_model_takes_raw_features() -> None:

@@ -14,14 +14,17 @@ from idbpd.mtl import (
     TaskQuality,
     measure_quality,
 )
-from idbpd.optim.kkt import residuals
+from idbpd.optim.kkt import best_multipliers, residuals
+from idbpd.optim.oracle import Maximisers
+from idbpd.pipelines.evaluation.held_out import check_held_out
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, SplitParameters
 from idbpd.pipelines.provenance import require_same, settings
-from idbpd.pipelines.robust_problem import build_problem, thresholds_of
+from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of
 
 
 def certify(
     train: MultiTaskData,
+    test: MultiTaskData,
     weights: dict[str, Tensor],
     outcome: dict[str, Any],
     threshold: dict[str, Any],
@@ -29,11 +32,14 @@ def certify(
     model: ModelParameters,
     problem: ProblemParameters,
     compute: ComputeParameters,
+    split: SplitParameters,
     seed: Seed,
 ) -> dict[str, Any]:
-    """The three KKT residuals at the saved weights, with f, g and the multiplier they belong to.
+    """The three KKT residuals at the saved weights, with f, g and the multipliers that make the residuals least.
 
     ``constraint`` and ``multiplier`` are the largest of all constraint tasks; ``tasks`` has them one by one.
+    ``support`` says how many samples carry weight in the worst case. ``held_out`` is about data that the model never
+    saw; without a test part there is none.
     """
     require_same(outcome["made_with"], settings(model, problem, seed, fingerprint), "model", "train_constrained")
     exact = compute.model_copy(update={"dtype": "float64"})
@@ -41,8 +47,9 @@ def certify(
     built = build_problem(train, train.priority.name, thresholds, model, problem, exact, seed)
     x = torch.cat([weights[name].to(initial).flatten() for name, initial in built.initial_weights.items()])
     evaluation = built.oracle.evaluate(x, built.oracle.start(x))
-    multipliers = torch.tensor(outcome["multipliers"], dtype=torch.float64, device=x.device)
-    kkt = residuals(evaluation.g, built.oracle.differentiate(evaluation), multipliers).measured()
+    gradients = built.oracle.differentiate(evaluation)
+    multipliers = best_multipliers(evaluation.g, gradients)
+    kkt = residuals(evaluation.g, gradients, multipliers).measured()
     return {
         "status": outcome["status"],
         "objective": evaluation.f.item(),
@@ -56,7 +63,29 @@ def certify(
             name: {"constraint": g.item(), "multiplier": multiplier.item(), "threshold": thresholds[name]}
             for name, g, multiplier in zip(thresholds, evaluation.g, multipliers, strict=True)
         },
+        "support": _support_sizes([train.priority.name, *thresholds], evaluation.maximisers),
+        "held_out": _held_out(built, weights, test, thresholds, problem) if split.test_fraction > 0 else None,
     }
+
+
+def _support_sizes(tasks: list[str], maximisers: Maximisers) -> dict[str, dict[str, int]]:
+    sizes = {}
+    for name, worst in zip(tasks, (maximisers.y, *maximisers.w), strict=True):
+        assert worst is not None  # every task has a worst case
+        sizes[name] = {"weighted": int((worst > 0).sum()), "samples": len(worst)}
+    return sizes
+
+
+def _held_out(
+    built: BuiltProblem,
+    weights: dict[str, Tensor],
+    test: MultiTaskData,
+    thresholds: dict[str, float],
+    problem: ProblemParameters,
+) -> dict[str, Any]:
+    built.network.load_state_dict(weights)
+    features = built.data.features
+    return check_held_out(built.network, test.to(features.device, features.dtype), thresholds, problem.regularisation)
 
 
 def compare(

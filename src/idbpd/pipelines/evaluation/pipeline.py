@@ -7,13 +7,14 @@ from idbpd.pipelines.evaluation.nodes import certify, compare, export
 
 
 def create_pipeline() -> Pipeline:
-    """Nothing here trusts what training said of itself, except for the multipliers, which the certificate tests."""
+    """Nothing here trusts what training said of itself: all is measured on the saved weights."""
     return Pipeline(
         [
             Node(
                 certify,
                 inputs={
                     "train": "train",
+                    "test": "test",
                     "weights": "weights",
                     "outcome": "outcome",
                     "threshold": "threshold",
@@ -22,6 +23,7 @@ def create_pipeline() -> Pipeline:
                     "model": "params:model",
                     "problem": "params:problem",
                     "compute": "params:compute",
+                    "split": "params:split",
                 },
                 outputs="certificate",
                 name="certify",
