@@ -2,7 +2,7 @@
 
 from kedro.pipeline import Pipeline
 
-from idbpd.pipelines import calibration, evaluation, ingestion, splitting, training
+from idbpd.pipelines import calibration, evaluation, ingestion, splitting, training, weight_decay
 
 
 def register_pipelines() -> dict[str, Pipeline]:
@@ -10,6 +10,7 @@ def register_pipelines() -> dict[str, Pipeline]:
     stages = {
         "ingestion": ingestion.create_pipeline(),
         "splitting": splitting.create_pipeline(),
+        "weight_decay": weight_decay.create_pipeline(),
         "calibration": calibration.create_pipeline(),
         "training": training.create_pipeline(),
         "evaluation": evaluation.create_pipeline(),

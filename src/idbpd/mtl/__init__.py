@@ -2,6 +2,7 @@
 
 from idbpd.mtl.bootstrap import worst_case_upper_bound
 from idbpd.mtl.data import MultiTaskData, Task
+from idbpd.mtl.equal_weights import equal_weights_problem
 from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
@@ -18,6 +19,7 @@ __all__ = [
     "Task",
     "TaskQuality",
     "WorstCase",
+    "equal_weights_problem",
     "fit_scaling",
     "measure_quality",
     "sample_losses",

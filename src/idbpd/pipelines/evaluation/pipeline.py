@@ -3,7 +3,13 @@
 from kedro.pipeline import Node, Pipeline
 
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
-from idbpd.pipelines.evaluation.nodes import certify, compare, export
+from idbpd.pipelines.evaluation.nodes import (
+    certify,
+    compare,
+    draw_loss_distribution,
+    draw_worst_case_weights,
+    export,
+)
 
 
 def create_pipeline() -> Pipeline:
@@ -21,7 +27,7 @@ def create_pipeline() -> Pipeline:
                     "fingerprint": "fingerprint",
                     "seed": "params:seed",
                     "model": "params:model",
-                    "problem": "params:problem",
+                    "problem": "problem",
                     "compute": "params:compute",
                     "split": "params:split",
                 },
@@ -35,15 +41,33 @@ def create_pipeline() -> Pipeline:
                     "test": "test",
                     "weights": "weights",
                     "unconstrained_weights": "unconstrained_weights",
+                    "equal_weights": "equal_weights",
                     "certificate": "certificate",
                     "model": "params:model",
-                    "problem": "params:problem",
+                    "problem": "problem",
                     "split": "params:split",
                 },
-                outputs=["quality", "summary"],
+                outputs=["quality", "summary", "comparison", "label_quality"],
                 name="compare",
             ),
             Node(export, inputs=["train", "scaling", "weights", "params:model"], outputs="model", name="export"),
-            Node(draw_kkt_curves, inputs=["history", "certificate"], outputs="kkt_curves", name="draw_kkt_curves"),
+            Node(
+                draw_kkt_curves,
+                inputs=["history", "clock", "certificate"],
+                outputs="kkt_curves",
+                name="draw_kkt_curves",
+            ),
+            Node(
+                draw_loss_distribution,
+                inputs=["train", "test", "weights", "certificate", "params:model", "problem", "params:split"],
+                outputs="loss_distribution",
+                name="draw_loss_distribution",
+            ),
+            Node(
+                draw_worst_case_weights,
+                inputs=["train", "weights", "params:model", "problem"],
+                outputs="worst_case_weights",
+                name="draw_worst_case_weights",
+            ),
         ]
     )
