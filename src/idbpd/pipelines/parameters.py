@@ -69,6 +69,7 @@ class ProblemSettings(_Parameters):
 class WeightDecaySearchParameters(_Parameters):
     """How ``weight_decay: auto`` chooses."""
 
+    margin: Annotated[float, Field(ge=0)]
     grid: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
     validation_fraction: Annotated[float, Field(gt=0, lt=1)]
     max_steps: Annotated[int, Field(ge=1)]

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 
 def draw_weight_decay_curve(choice: dict[str, Any]) -> Figure:
-    """Worst-case losses and hit rates on the validation part over the weight decay, with the limits and the choice.
+    """Worst-case losses and hit rates on the validation part over the weight decay, what is allowed, and the choice.
 
     A number that was given has no curve: the figure says so.
     """
@@ -21,20 +21,18 @@ def draw_weight_decay_curve(choice: dict[str, Any]) -> Figure:
     for at, task in enumerate(curve[0]["worst_case_losses"]):
         losses = [point["worst_case_losses"][task] for point in curve]
         left.plot(numbers, losses, "o-", color=f"C{at}", label=f"{task} task")
-        best = min(losses) * (1 + choice["slack"])
-        left.axhline(best, color=f"C{at}", linestyle=":", label=f"its best plus {choice['slack']:.0%}")
         if task in curve[0]["thresholds"]:
-            limits = [point["thresholds"][task] for point in curve]
-            left.plot(numbers, limits, "--", color="black", label="limit on the training data")
+            allowed = [(1 + choice["margin"]) * point["thresholds"][task] for point in curve]
+            left.plot(numbers, allowed, "--", color=f"C{at}", label=f"its limit plus {choice['margin']:.0%}")
         right.plot(numbers, [100 * point["hit_rates"][task] for point in curve], "o-", color=f"C{at}")
-    left.set(title="Validation part", ylabel="worst-case loss [nats]", yscale="log")
-    right.set(title="Validation part", ylabel="hit rate [%]")
+    left.set(title="Worst-case loss on the validation part", ylabel="loss [nats]")
+    right.set(title="Hit rate on the validation part", ylabel="samples [%]")
     # Zero has a place on this axis, left of the smallest number that is not.
     smallest = min((number for number in numbers if number > 0), default=1.0)
     for axes in (left, right):
-        axes.axvline(choice["weight_decay"], color="C3", linewidth=5, alpha=0.3, label="chosen")
+        axes.axvline(choice["weight_decay"], color="grey", linewidth=6, alpha=0.3, label="chosen")
         axes.set_xscale("symlog", linthresh=smallest)
-        axes.set_xticks(numbers, [f"{number:g}" for number in numbers], rotation=45)
+        axes.set_xticks(numbers, [f"{number:g}" for number in numbers])
         axes.minorticks_off()
         axes.set_xlabel("weight decay")
     left.legend()

@@ -20,7 +20,7 @@ from idbpd.pipelines.parameters import (
 from idbpd.pipelines.splitting.label_split import split_labels
 from idbpd.pipelines.splitting.nodes import make_parts
 from idbpd.pipelines.splitting.row_split import split_rows
-from idbpd.pipelines.weight_decay.search import choose, excess, try_each
+from idbpd.pipelines.weight_decay.search import choose, search
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def settle_weight_decay(
     table: MultiLabelTable,
     fingerprint: dict[str, str],
     problem: ProblemSettings,
-    search: WeightDecaySearchParameters,
+    weight_decay_search: WeightDecaySearchParameters,
     split: SplitParameters,
     features: FeatureParameters,
     calibration: CalibrationParameters,
@@ -47,34 +47,36 @@ def settle_weight_decay(
         given = problem.weight_decay
         return problem.with_weight_decay(given), {"asked": asked, "weight_decay": given, "curve": []}
     begin = time.perf_counter()
-    short = calibration.model_copy(update={"max_steps": search.max_steps})
-    parts = _validation_parts(table, search, split, features)
-    candidates = list(try_each(search.grid, parts, problem, short, model, compute, seed))
-    chosen = choose(candidates, calibration.slack)
+    rules = weight_decay_search
+    short = calibration.model_copy(update={"max_steps": min(rules.max_steps, calibration.max_steps)})
+    parts = _validation_parts(table, rules, split, features)
+    candidates = search(rules, parts, problem, short, model, compute, seed)
+    chosen = choose(candidates, rules.margin)
     logger.info(
-        "weight decay %g chosen of %s on a validation part, %.1f s",
+        "weight decay %g: with it the worst-case loss on a validation part is %.2f times the limit; "
+        "%d numbers tried, %.1f s",
         chosen.weight_decay,
-        ", ".join(f"{candidate.weight_decay:g}" for candidate in reversed(candidates)),
+        chosen.ratio,
+        len(candidates),
         time.perf_counter() - begin,
     )
-    curve = [{**candidate._asdict(), "excess": excess(candidate, candidates)} for candidate in reversed(candidates)]
     choice = {
         "asked": asked,
         "weight_decay": chosen.weight_decay,
-        "slack": calibration.slack,
-        "validation_fraction": search.validation_fraction,
+        "margin": rules.margin,
+        "validation_fraction": rules.validation_fraction,
         **fingerprint,
-        "curve": curve,
+        "curve": [{**candidate._asdict(), "ratio": candidate.ratio} for candidate in reversed(candidates)],
     }
     return problem.with_weight_decay(chosen.weight_decay), choice
 
 
 def _validation_parts(
-    table: MultiLabelTable, search: WeightDecaySearchParameters, split: SplitParameters, features: FeatureParameters
+    table: MultiLabelTable, rules: WeightDecaySearchParameters, split: SplitParameters, features: FeatureParameters
 ) -> tuple[MultiTaskData, MultiTaskData]:
     train_rows, _ = split_rows(table, split.test_fraction, split.seed)
     training_part = table.of_rows(train_rows)
     tasks = split_labels(training_part, split.by, split.tasks)
-    rows = split_rows(training_part, search.validation_fraction, split.seed)
+    rows = split_rows(training_part, rules.validation_fraction, split.seed)
     fit, validation, _ = make_parts(training_part, tasks, rows, split, features)
     return fit, validation

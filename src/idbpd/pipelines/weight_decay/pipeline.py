@@ -16,7 +16,7 @@ def create_pipeline() -> Pipeline:
                     "table": "table",
                     "fingerprint": "fingerprint",
                     "problem": "params:problem",
-                    "search": "params:weight_decay_search",
+                    "weight_decay_search": "params:weight_decay_search",
                     "split": "params:split",
                     "features": "params:features",
                     "calibration": "params:calibration",
