@@ -72,7 +72,7 @@ def measure(table: MultiLabelTable, parameters: dict[str, Any], seed: int) -> Ro
     threshold, start = calibrate(train, fingerprint, calibration, model, problem, compute, 0)
     shared = (start, TrainingParameters(**parameters["training"]), model, problem, compute, 0)
     weights, *_ = train_constrained(train, threshold, fingerprint, *shared)
-    unconstrained = train_unconstrained(train, *shared)
+    unconstrained = train_unconstrained(train, *shared, fingerprint)
 
     def network(state: dict[str, Tensor]) -> SharedNetwork:
         made = SharedNetwork(train.features.shape[1], model.hidden, train.classes)

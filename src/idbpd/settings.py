@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from idbpd.hooks import ConfigurationHook, SummaryHook
+from idbpd.hooks import CheckpointHook, ConfigurationHook, SummaryHook
 from idbpd.tracking import TrackingHook
 
 # Kedro and MLflow would otherwise report home about every command; MLflow understands no other value than "true".
@@ -11,8 +11,8 @@ os.environ["DO_NOT_TRACK"] = "true"
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro-telemetry",)
 
 # Hooks run last in, first out: the configuration is checked before a tracked run is opened, and the results are shown
-# before it is closed.
-HOOKS = (TrackingHook(), SummaryHook(), ConfigurationHook())
+# before it is closed. Checkpoints go last of all.
+HOOKS = (CheckpointHook(), TrackingHook(), SummaryHook(), ConfigurationHook())
 
 
 def _data_root() -> str:

@@ -62,9 +62,10 @@ def _run(data: MultiTaskData, split: SplitParameters = SPLIT) -> Finished:
     threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     shared = (TRAINING, MODEL, PROBLEM, COMPUTE, 0)
     weights, history, clock, outcome = train_constrained(data, threshold, FINGERPRINT, start, *shared)
-    others = train_unconstrained(data, start, *shared), train_equal_weights(data, start, *shared)
+    unconstrained = train_unconstrained(data, start, *shared, FINGERPRINT)
+    equal = train_equal_weights(data, start, *shared, FINGERPRINT)
     certificate = certify(data, data, weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, split, 0)
-    tables = compare(data, data, weights, *others, certificate, MODEL, PROBLEM, split)
+    tables = compare(data, data, weights, unconstrained, equal, certificate, MODEL, PROBLEM, split)
     assert {name: outcome[name] for name in FINGERPRINT} == FINGERPRINT
     return Finished(threshold, certificate, history, clock, *tables)
 

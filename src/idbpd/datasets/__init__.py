@@ -4,6 +4,7 @@ from idbpd.datasets.arff import ArffDataset
 from idbpd.datasets.atomic import AtomicDataset
 from idbpd.datasets.composed_digits import ComposedDigitsDataset
 from idbpd.datasets.composed_images import ComposedImagesDataset
+from idbpd.datasets.folder import FolderDataset
 from idbpd.datasets.idx import IdxDataset
 from idbpd.datasets.public import PublicDataset
 from idbpd.datasets.table_checks import TableValidator
@@ -17,6 +18,7 @@ __all__ = [
     "AtomicDataset",
     "ComposedDigitsDataset",
     "ComposedImagesDataset",
+    "FolderDataset",
     "IdxDataset",
     "MultiLabelTableDataset",
     "MultiTaskDataset",

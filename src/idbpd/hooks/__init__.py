@@ -1,6 +1,7 @@
 """Kedro hooks: what is checked before a run begins, and what a person sees when it ends."""
 
+from idbpd.hooks.checkpoints import CheckpointHook
 from idbpd.hooks.configuration import ConfigurationHook
 from idbpd.hooks.summary import SummaryHook
 
-__all__ = ["ConfigurationHook", "SummaryHook"]
+__all__ = ["CheckpointHook", "ConfigurationHook", "SummaryHook"]

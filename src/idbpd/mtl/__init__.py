@@ -2,7 +2,7 @@
 
 from idbpd.mtl.bootstrap import worst_case_upper_bound
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.equal_weights import equal_weights_problem
+from idbpd.mtl.equal_weights import EqualWeights
 from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
@@ -10,6 +10,7 @@ from idbpd.mtl.scaling import FeatureScaling, fit_scaling
 from idbpd.mtl.worst_case import WorstCase, worst_case
 
 __all__ = [
+    "EqualWeights",
     "FeatureScaling",
     "LabelProbabilities",
     "LabelQuality",
@@ -19,7 +20,6 @@ __all__ = [
     "Task",
     "TaskQuality",
     "WorstCase",
-    "equal_weights_problem",
     "fit_scaling",
     "measure_quality",
     "sample_losses",

@@ -1,4 +1,4 @@
-"""The loss of one sample on one task."""
+"""The loss of one sample on one task, and its slope in what the network said."""
 
 import torch
 from torch import Tensor
@@ -13,3 +13,12 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     tensor([1.3863])
     """
     return -(targets * torch.log_softmax(logits, dim=-1)).sum(dim=-1)
+
+
+def cross_entropy_slope(logits: Tensor, targets: Tensor) -> Tensor:
+    """The derivative of each sample's cross-entropy in its logits; zero where the target is zero, as the loss is.
+
+    >>> cross_entropy_slope(torch.zeros(1, 4), torch.tensor([[0.5, 0.5, 0.0, 0.0]]))
+    tensor([[-0.2500, -0.2500,  0.2500,  0.2500]])
+    """
+    return torch.softmax(logits, dim=-1) * targets.sum(dim=-1, keepdim=True) - targets

@@ -4,24 +4,23 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
-from torch.func import functional_call
+from torch import Tensor, nn
 
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl.losses import cross_entropy, cross_entropy_slope
+from idbpd.mtl.module_passes import ModulePasses
 from idbpd.mtl.network import SharedNetwork
+from idbpd.mtl.passes import Cotangent, Passes
+from idbpd.mtl.tanh_passes import TanhPasses
 from idbpd.mtl.worst_case import worst_case
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
-
-# Rows of the features that a gradient gathers at a time: bounds the memory it needs beside the data.
-ROWS_AT_A_TIME = 4096
 
 
 class _Forward(NamedTuple):
     """The last forward pass: a gradient at the same point needs no second one."""
 
     x: Tensor
-    preactivations: Tensor  # (samples, hidden)
+    logits: tuple[Tensor, ...]
 
 
 class RobustMultiTask:
@@ -32,30 +31,38 @@ class RobustMultiTask:
     weight have no part in the gradient: an evaluation is one forward pass over all samples, and a gradient is a
     backward pass over the samples with weight that begins where the forward pass of the same point ended.
 
+    Which samples have weight is known to the host only after waiting for a device. On an accelerator all samples take
+    part in the backward pass (``dense``), those without weight with zero, and nothing waits.
+
+    The point, the values and the gradients may live on another device than the network and the data: values are
+    float64, which some accelerators do not have, and there the solver works on the host.
+
     Without thresholds it is the unconstrained problem of one task, which is what calibration solves.
     """
 
     def __init__(
         self,
-        network: SharedNetwork,
+        network: nn.Module,
         data: MultiTaskData,
         *,
         objective: str,
         thresholds: Mapping[str, float],
         regularisation: float,
         weight_decay: float = 0.0,
+        dense: bool | None = None,
     ) -> None:
-        """Name the objective task and each constraint task's threshold; ``regularisation`` is the paper's lambda."""
+        """Name the objective task and each constraint task's threshold; ``regularisation`` is the paper's lambda.
+
+        ``network`` gives one tensor of logits per task of the data; None for ``dense`` is True on accelerators.
+        """
         if objective in thresholds:
             raise ValueError(f"task {objective!r} cannot be the objective and a constraint at once")
-        self._heads_module = network.heads
-        self._data = data
         self._tasks = tuple(data[name] for name in (objective, *thresholds))
-        self._heads = tuple(data.tasks.index(task) for task in self._tasks)
-        self._thresholds = torch.tensor(list(thresholds.values()), dtype=torch.float64, device=data.features.device)
+        self._passes = passes_of(network, data, self._tasks)
+        self._thresholds = tuple(thresholds.values())
         self._regularisation = regularisation
         self._weight_decay = weight_decay
-        self._shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
+        self._dense = self._passes.device.type != "cpu" if dense is None else dense
         self._last: _Forward | None = None
 
     @property
@@ -69,62 +76,48 @@ class RobustMultiTask:
         return Maximisers(uniform[0], tuple(uniform[1:]))
 
     @torch.no_grad()
+    def losses(self, x: Tensor) -> tuple[Tensor, ...]:
+        """The loss of every sample, per task of the problem: one forward pass over all samples."""
+        logits = self._passes.forward(x.to(self._passes.device))
+        self._last = _Forward(x, logits)
+        return tuple(cross_entropy(task_logits, t.targets) for t, task_logits in zip(self._tasks, logits, strict=True))
+
+    @torch.no_grad()
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
         """One forward pass over all samples; ``warm`` and ``steps`` are not needed where the maximisers are exact."""
-        trunk, heads = self._parameters(x)
-        preactivations = torch.addmm(trunk["bias"], self._data.features, trunk["weight"].T)
-        self._last = _Forward(x, preactivations)
-        logits = functional_call(self._heads_module, heads, (preactivations,))
-        worst = [
-            worst_case(cross_entropy(logits[head][task.rows], task.targets), self._regularisation)
-            for task, head in zip(self._tasks, self._heads, strict=True)
-        ]
+        worst = [worst_case(losses.to(x.device), self._regularisation) for losses in self.losses(x)]
         f = worst[0].value + self._weight_decay / 2 * torch.linalg.vector_norm(x, dtype=torch.float64) ** 2
-        values = [w.value for w in worst[1:]]
-        g = torch.stack(values) - self._thresholds if values else f.new_zeros(0)
+        g = f.new_zeros(self.constraint_count)
+        for at, (constraint, threshold) in enumerate(zip(worst[1:], self._thresholds, strict=True)):
+            g[at] = constraint.value - threshold
         maximisers = Maximisers(worst[0].weights, tuple(w.weights for w in worst[1:]))
-        return Evaluation(x, f, g, maximisers, f.new_zeros(1 + len(values)))
+        return Evaluation(x, f, g, maximisers, f.new_zeros(len(worst)))
 
+    @torch.no_grad()
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """Danskin: the gradient of each worst case is the gradient of the loss under its worst weights."""
         if self._last is None or self._last.x is not evaluation.x:
-            self.evaluate(evaluation.x, evaluation.maximisers)
-        assert self._last is not None  # evaluate has just set it
+            self.losses(evaluation.x)
+        assert self._last is not None  # it has just been set
         weights = (evaluation.maximisers.y, *evaluation.maximisers.w)
-        rows = []
-        for task, head, task_weights in zip(self._tasks, self._heads, weights, strict=True):
+        cotangents = []
+        for task, logits, task_weights in zip(self._tasks, self._last.logits, weights, strict=True):
             assert task_weights is not None  # every task of this problem has a maximiser
-            rows.append(self._weighted_gradient(self._last, task, head, task_weights))
-        f = rows[0] + self._weight_decay * evaluation.x
-        return Gradients(f, torch.stack(rows[1:]) if rows[1:] else f.new_zeros(0, len(f)))
+            cotangents.append(self._cotangent(task, logits, task_weights.to(logits)))
+        gradients = self._passes.backward(cotangents).to(evaluation.x.device)
+        return Gradients(gradients[0].add_(evaluation.x, alpha=self._weight_decay), gradients[1:])
 
-    def _weighted_gradient(self, forward: _Forward, task: Task, head: int, weights: Tensor) -> Tensor:
-        """The gradient of sum_i weights_i loss_i: by autograd down to the first layer, by one product through it."""
+    def _cotangent(self, task: Task, logits: Tensor, weights: Tensor) -> Cotangent:
+        """The derivative of sum_i weights_i loss_i in the logits."""
+        if self._dense:
+            return Cotangent(None, weights[:, None] * cross_entropy_slope(logits, task.targets))
         support = weights.nonzero(as_tuple=True)[0]
-        samples = task.rows[support]
-        _, heads = self._parameters(forward.x)
-        leaves = {name: tensor.detach().requires_grad_(True) for name, tensor in heads.items()}
-        preactivations = forward.preactivations[samples].requires_grad_(True)
-        with torch.enable_grad():
-            logits = functional_call(self._heads_module, leaves, (preactivations,))[head]
-            losses = cross_entropy(logits, task.targets[support])
-            upstream, *of_heads = torch.autograd.grad(
-                (losses * weights[support].to(losses.dtype)).sum(),
-                [preactivations, *leaves.values()],
-                materialize_grads=True,  # the other tasks' heads have no part in this loss
-            )
-        of_weight = torch.zeros(self._shapes["trunk.weight"], dtype=upstream.dtype, device=upstream.device)
-        for begin in range(0, len(samples), ROWS_AT_A_TIME):
-            part = slice(begin, begin + ROWS_AT_A_TIME)
-            of_weight.addmm_(upstream[part].T, self._data.features[samples[part]])
-        return torch.cat([of_weight.flatten(), upstream.sum(dim=0), *(gradient.flatten() for gradient in of_heads)])
+        slope = cross_entropy_slope(logits[support], task.targets[support])
+        return Cotangent(support, weights[support, None] * slope)
 
-    def _parameters(self, x: Tensor) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """The flat vector as the named parameters of the first layer and of the heads, as views."""
-        parts: dict[str, dict[str, Tensor]] = {"trunk": {}, "heads": {}}
-        begin = 0
-        for name, shape in self._shapes.items():
-            owner, _, key = name.partition(".")
-            parts[owner][key] = x[begin : begin + shape.numel()].view(shape)
-            begin += shape.numel()
-        return parts["trunk"], parts["heads"]
+
+def passes_of(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:
+    """By hand for the network whose structure is known, by autograd for any other."""
+    if isinstance(network, SharedNetwork):
+        return TanhPasses(network, data, tasks)
+    return ModulePasses(network, data, tasks)

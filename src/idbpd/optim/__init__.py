@@ -26,14 +26,14 @@ count most, while the worst-case error on a second group stays below a limit:
 ('CONVERGED', True, True)
 """
 
-from idbpd.optim.checkpoint import load_state, save_state
+from idbpd.optim.checkpoint import load_noted_state, load_state, save_state
 from idbpd.optim.idbpd import IDBPD
 from idbpd.optim.kkt import KKT
 from idbpd.optim.method import Iterate, Method, Status, Verdict
 from idbpd.optim.oracle import Oracle
 from idbpd.optim.problem import Constraint, Problem
 from idbpd.optim.solution import History, Record, RunState, Solution
-from idbpd.optim.solve import solve
+from idbpd.optim.solve import Keeper, solve
 
 __all__ = [
     "IDBPD",
@@ -41,6 +41,7 @@ __all__ = [
     "Constraint",
     "History",
     "Iterate",
+    "Keeper",
     "Method",
     "Oracle",
     "Problem",
@@ -49,6 +50,7 @@ __all__ = [
     "Solution",
     "Status",
     "Verdict",
+    "load_noted_state",
     "load_state",
     "save_state",
     "solve",

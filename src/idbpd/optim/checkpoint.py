@@ -1,8 +1,16 @@
-"""Saving a run's state to a file and reading it back, exactly: tensors and plain data only, no code in the file."""
+"""Saving a run's state to a file and reading it back, exactly: tensors and plain data only, no code in the file.
 
+A file is one line (what it is, and the SHA-256 of the rest) and then what `torch.save` writes: torch alone would load a
+file with flipped bits without a word.
+"""
+
+import hashlib
+import io
+import json
 import os
 import pickle
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +25,8 @@ from idbpd.optim.metric import Metric
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers
 from idbpd.optim.solution import Best, History, RunState
 
-_FORMAT = 1
+_FORMAT = 2
+_FIRST_WORDS = "idbpd state"
 _KINDS: dict[str, type[tuple[Any, ...]]] = {}
 
 
@@ -38,33 +47,65 @@ for _kind in _OURS:
     register(_kind)
 
 
-def save_state(state: RunState, path: str | Path) -> None:
-    """Write ``state`` to ``path``: either all of it or, when the process dies on the way, nothing."""
+def save_state(state: RunState, path: str | Path, note: Mapping[str, Any] | None = None) -> None:
+    """Write ``state`` to ``path``: either all of it or, when the process or the machine dies on the way, nothing.
+
+    ``note`` is plain data, as JSON can hold it, that travels in the same file.
+    """
     path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    content = io.BytesIO()
+    torch.save({"note": json.dumps(dict(note or {})), "state": _encode(state)}, content)
+    body = content.getbuffer()
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".partial-{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
-            torch.save({"format": _FORMAT, "state": _encode(state)}, file)
+            file.write(f"{_FIRST_WORDS} {_FORMAT} {hashlib.sha256(body).hexdigest()}\n".encode())
+            file.write(body)
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name outlast a power failure too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def load_state(path: str | Path, device: torch.device | str | None = None) -> RunState:
     """The state that `save_state` wrote, on ``device`` (where it was, when None)."""
+    return load_noted_state(path, device)[0]
+
+
+def load_noted_state(path: str | Path, device: torch.device | str | None = None) -> tuple[RunState, dict[str, Any]]:
+    """The state that `save_state` wrote, and the note beside it.
+
+    A ``ValueError`` says what is wrong with a file that is damaged, of another version, or something else.
+    """
+    with Path(path).open("rb") as file:
+        first_line, body = file.readline(200), file.read()
+    words = first_line.decode(errors="replace").rpartition(f"{_FIRST_WORDS} ")[2].split()
+    if not first_line.startswith(_FIRST_WORDS.encode()) or len(words) != 2:
+        raise ValueError(f"{path} is not a saved state")
+    if words[0] != str(_FORMAT):
+        raise ValueError(f"{path} is a saved state of format {words[0]}; this version reads format {_FORMAT}")
+    if hashlib.sha256(body).hexdigest() != words[1]:
+        raise ValueError(f"{path} is damaged: its content does not match its checksum")
     try:
-        content = torch.load(path, map_location=device, weights_only=True)
+        content = torch.load(io.BytesIO(body), map_location=device, weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise ValueError(f"{path} is not a saved state") from error
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ValueError(f"{path} is not a saved state of format {_FORMAT}")
     state = _decode(content["state"])
     if not isinstance(state, RunState):
         raise ValueError(f"{path} holds a {type(state).__name__}, not the state of a run")
-    return state
+    return state, json.loads(content["note"])
 
 
 def _encode(value: object) -> object:
@@ -94,4 +135,6 @@ def _decode(value: object) -> object:
         return tuple(_decode(part) for part in parts)
     if kind not in _KINDS:
         raise ValueError(f"the saved state has a part of the unknown kind {kind!r}; known: {', '.join(sorted(_KINDS))}")
+    if set(parts) != set(_KINDS[kind]._fields):  # type: ignore[attr-defined]  # register lets nothing else in
+        raise ValueError(f"the saved state is of another version: its {kind} has the parts {', '.join(parts)}")
     return _KINDS[kind](**{name: _decode(part) for name, part in parts.items()})

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -20,6 +20,18 @@ Callback = Callable[[Record], object]
 _DEFAULT = IDBPD()
 
 
+class Keeper(Protocol):
+    """What keeps states of a run while it goes on, so that another can go on from there."""
+
+    def due(self, step: int) -> bool:
+        """Whether the state after ``step`` is wanted."""
+        ...
+
+    def keep(self, state: RunState) -> None:
+        """Keep a state that was due, or the last whole one of a run that is interrupted."""
+        ...
+
+
 def solve(
     problem: Problem | Oracle,
     x0: Point,
@@ -29,6 +41,7 @@ def solve(
     callback: Callback | None = None,
     *,
     state: RunState | None = None,
+    keeper: Keeper | None = None,
 ) -> Solution:
     """Run ``method`` on ``problem`` from ``x0`` until all KKT residuals are at most ``tolerance`` or ``max_steps``
     steps are done.
@@ -36,6 +49,7 @@ def solve(
     ``callback`` is called with the `Record` of every step (the start is step 0) and ends the run by returning True.
     ``state``, the ``solution.state`` of an earlier run of the same method on the same problem, goes on from there
     exactly as if that run had not ended; ``max_steps`` counts from the very start, and ``x0`` only gives the shape.
+    ``keeper`` is given such states while the run goes on, and once more when Ctrl-C or a termination ends it.
     """
     if isinstance(method, type):
         raise TypeError(f"method must be an instance such as {method.__name__}(), got the class {method.__name__}")
@@ -56,23 +70,34 @@ def solve(
         empty = empty_history(oracle.constraint_count)
         run = RunState(0, first, first_best(iterate), empty, oracle.evaluations, oracle.gradients)
         stopped = callback is not None and callback(records[-1]) is True
-    while True:
-        if stopped or run.step >= max_steps or run.step % method.check_every == 0:
-            ending = _judge(run, method, tolerance)
-            if ending is None and stopped:
-                ending = _Ending(Status.MAX_STEPS, "the callback ended the run")
-            if ending is None and run.step >= max_steps:
-                ending = _Ending(Status.MAX_STEPS, f"all {max_steps} steps are done")
-            if ending is not None:
-                break
-        following = method.step(oracle, run.method, tolerance)
-        iterate = method.iterate(following)
-        best = run.best.or_better(iterate, tolerance, method.picks_by_residual)
-        run = RunState(run.step + 1, following, best, run.history, oracle.evaluations, oracle.gradients)
-        records.append(_record(run.step, iterate, oracle))
-        stopped = callback is not None and callback(records[-1]) is True
-    run = run._replace(history=run.history.extended(records))
+    try:
+        while True:
+            if stopped or run.step >= max_steps or run.step % method.check_every == 0:
+                ending = _judge(run, method, tolerance) or _out_of_budget(run, max_steps, stopped)
+                if ending is not None:
+                    break
+            if keeper is not None and keeper.due(run.step):
+                run = _with_history(run, records)
+                records = []
+                keeper.keep(run)
+            following = method.step(oracle, run.method, tolerance)
+            iterate = method.iterate(following)
+            best = run.best.or_better(iterate, tolerance, method.picks_by_residual)
+            records.append(_record(run.step + 1, iterate, oracle))
+            run = RunState(run.step + 1, following, best, run.history, oracle.evaluations, oracle.gradients)
+            stopped = callback is not None and callback(records[-1]) is True
+    except (KeyboardInterrupt, SystemExit):
+        if keeper is not None:
+            keeper.keep(_with_history(run, records))
+        raise
+    run = _with_history(run, records)
     return _finish(method, oracle, layout, _Ended(run, *ending), tolerance)
+
+
+def _with_history(run: RunState, records: list[Record]) -> RunState:
+    """``run`` with its history up to its own step: an interruption may have come between a record and its state."""
+    missing = run.step + 1 - len(run.history.step)
+    return run._replace(history=run.history.extended(records[:missing]))
 
 
 class _Ending(NamedTuple):
@@ -99,6 +124,14 @@ def _judge(run: RunState, method: Method[Any], tolerance: float) -> _Ending | No
         return _Ending(Status(verdict.status), verdict.reason)
     if not all(math.isfinite(number) for number in others):
         return _Ending(Status.DIVERGED, "a value or a gradient is not finite")
+    return None
+
+
+def _out_of_budget(run: RunState, max_steps: int, stopped: bool) -> _Ending | None:
+    if stopped:
+        return _Ending(Status.MAX_STEPS, "the callback ended the run")
+    if run.step >= max_steps:
+        return _Ending(Status.MAX_STEPS, f"all {max_steps} steps are done")
     return None
 
 

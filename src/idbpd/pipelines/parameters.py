@@ -44,8 +44,21 @@ class ProblemParameters(_Parameters):
     """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
-    regularisation: Annotated[float, Field(gt=0, alias="lambda")]
+    regularisation: Annotated[float, Field(alias="lambda")]
     weight_decay: Annotated[float, Field(ge=0)]
+
+    @field_validator("regularisation")
+    @classmethod
+    def _positive(cls, value: float) -> float:
+        if value <= 0:
+            raise ValueError(
+                "it must be greater than 0: 0.1 is the default, and 1e-3 is already close to the loss of the single "
+                "worst sample, which 0 would mean"
+            )
+        return value
+
+
+_Limit = Annotated[float, Field(gt=0)]
 
 
 def _number_or_auto(value: object) -> object:
@@ -76,11 +89,22 @@ class WeightDecaySearchParameters(_Parameters):
 
 
 class CalibrationParameters(_Parameters):
-    """How the threshold of the constraint task is found."""
+    """How the thresholds of the constraint tasks are found."""
 
-    slack: Annotated[float, Field(ge=0)]
+    slack: float
+    threshold: _Limit | dict[str, _Limit] | None = None
     max_steps: Annotated[int, Field(ge=1)]
     tolerance: Annotated[float, Field(gt=0)]
+
+    @field_validator("slack")
+    @classmethod
+    def _not_negative(cls, slack: float) -> float:
+        if slack < 0:
+            raise ValueError(
+                "it must be at least 0: a task cannot be asked to be better than it could be on its own; "
+                "calibration.threshold sets a limit by hand"
+            )
+        return slack
 
 
 class TrainingParameters(_Parameters):
@@ -89,6 +113,17 @@ class TrainingParameters(_Parameters):
     start: Literal["calibrated", "random"]
     max_steps: Annotated[int, Field(ge=1)]
     tolerance: Annotated[float, Field(gt=0)]
+
+
+class CheckpointParameters(_Parameters):
+    """How often a long solve leaves its state behind, and whether a run takes up what it finds."""
+
+    every_seconds: Annotated[float, Field(gt=0)] | None = 30.0
+    every_steps: Annotated[int, Field(ge=1)] | None = None
+    resume: Literal["auto", "never"] = "auto"
+
+
+DEFAULT_CHECKPOINT = CheckpointParameters()
 
 
 class ComputeParameters(_Parameters):

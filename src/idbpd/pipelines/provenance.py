@@ -1,30 +1,103 @@
-"""What a stored result was made with, so that a run that begins in the middle does not mix two problems."""
+"""What a result was made with, so that no run takes what belongs to another problem for its own."""
 
-from collections.abc import Mapping
+import hashlib
+import inspect
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+import torch
+from pydantic import BaseModel
+from torch import Tensor, nn
+
+import idbpd
 from idbpd.errors import ConfigurationError
-from idbpd.pipelines.parameters import ModelParameters, ProblemParameters
+from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
+
+# What decides which numbers a solver finds: another line of code in these may be another last digit.
+SOLVER_CODE = ("optim", "baselines", "mtl", "pipelines/robust_problem.py")
 
 
 def settings(
-    model: ModelParameters, problem: ProblemParameters, seed: int, fingerprint: Mapping[str, str]
+    model: ModelParameters,
+    problem: ProblemParameters,
+    compute: ComputeParameters,
+    seed: int,
+    fingerprint: Mapping[str, str],
 ) -> dict[str, Any]:
     """All that decides which problem is solved, by the names that people set."""
     return {
-        "model.hidden": model.hidden,
-        "problem.lambda": problem.regularisation,
-        "problem.weight_decay": problem.weight_decay,
+        **parameters_of("model", model),
+        **parameters_of("problem", problem),
+        "compute.dtype": compute.dtype,
         "seed": seed,
         "data and split (SHA-256)": fingerprint["split_sha256"],
     }
 
 
+def parameters_of(block: str, parameters: BaseModel) -> dict[str, Any]:
+    """Every parameter of a block by its full name, as plain data."""
+    values = parameters.model_dump(mode="json", by_alias=True)
+    return {f"{block}.{name}": value for name, value in values.items()}
+
+
+def surroundings(device: torch.device, network: nn.Module) -> dict[str, Any]:
+    """What can change the last digits of a result although the problem is the same: machine, libraries and code."""
+    on_gpu = device.type == "cuda"
+    return {
+        "device": torch.cuda.get_device_name(device) if on_gpu else device.type,
+        "instruction set": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "torch": str(torch.__version__),
+        "solver code (SHA-256)": _code_sha256(_solver_files()),
+        "network code (SHA-256)": _code_sha256([Path(inspect.getfile(type(network)))]),
+    }
+
+
+def tensors_sha256(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of names, shapes, types and values."""
+    digest = hashlib.sha256()
+    for name, tensor in tensors.items():
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def content_key(made_with: Mapping[str, Any]) -> str:
+    """A short name for settings: the same for the same, another for any other."""
+    return hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def differences(made_with: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Where two settings differ, in words."""
+    names = [*now, *(name for name in made_with if name not in now)]
+    return [
+        f"{name} = {made_with.get(name)!r}, this run has {now.get(name)!r}"
+        for name in names
+        if made_with.get(name) != now.get(name)
+    ]
+
+
 def require_same(made_with: Mapping[str, Any], now: Mapping[str, Any], result: str, node: str) -> None:
     """Raise a `ConfigurationError` when ``result`` was made with other settings than ``now`` by the node ``node``."""
-    for name, value in now.items():
-        if made_with.get(name) != value:
-            raise ConfigurationError(
-                f"the stored {result} was made with {name} = {made_with.get(name)!r}, this run has {value!r}; "
-                f"make it again: kedro run --from-nodes {node}"
-            )
+    found = differences(made_with, now)
+    if found:
+        raise ConfigurationError(
+            f"the stored {result} was made with {found[0]}; make it again: kedro run --from-nodes {node}"
+        )
+
+
+def _solver_files() -> Iterable[Path]:
+    root = Path(idbpd.__file__).parent
+    for name in SOLVER_CODE:
+        path = root / name
+        yield from [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def _code_sha256(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.name}\n".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

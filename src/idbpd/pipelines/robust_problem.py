@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl import MultiTaskData, RobustMultiTask, SharedNetwork, seeded_network
-from idbpd.optim import Solution
+from idbpd.optim import Oracle, Solution
 from idbpd.pipelines.devices import resolve_device
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
 
@@ -20,7 +20,7 @@ def thresholds_of(threshold: Mapping[str, Any]) -> dict[str, float]:
 class BuiltProblem(NamedTuple):
     """A problem, the network it is about, the weights that the network began with, and the data where they are used."""
 
-    oracle: RobustMultiTask
+    oracle: Oracle
     network: SharedNetwork
     initial_weights: dict[str, Tensor]
     data: MultiTaskData

@@ -45,7 +45,9 @@ def certify(
     ``support`` says how many samples carry weight in the worst case. ``held_out`` is about data that the model never
     saw; without a test part there is none.
     """
-    require_same(outcome["made_with"], settings(model, problem, seed, fingerprint), "model", "train_constrained")
+    require_same(
+        outcome["made_with"], settings(model, problem, compute, seed, fingerprint), "model", "train_constrained"
+    )
     exact = compute.model_copy(update={"dtype": "float64"})
     thresholds = thresholds_of(threshold)
     built = build_problem(train, train.priority.name, thresholds, model, problem, exact, seed)
@@ -56,6 +58,7 @@ def certify(
     kkt = residuals(evaluation.g, gradients, multipliers).measured()
     return {
         "status": outcome["status"],
+        "reason": outcome["reason"],
         "objective": evaluation.f.item(),
         "constraint": evaluation.g.max().item(),
         "multiplier": multipliers.max().item(),

@@ -29,7 +29,7 @@ def split(
     train_rows, test_rows = split_rows(table, parameters.test_fraction, parameters.seed)
     train, test, scaling = make_parts(table, tasks, (train_rows, test_rows), parameters, features)
     _hint_at_scaling(table, train.features, features)
-    _report(tasks, train, test, has_test_part=parameters.test_fraction > 0)
+    _report(tasks, train, test, parameters)
     content = data_sha256(table)
     rows = {"train": train_rows, "test": test_rows}
     fingerprint = {
@@ -74,14 +74,16 @@ def _tasks(tasks: list[TaskLabels], rows: NDArray[np.intp], part: str, keep_unla
     return tuple(made)
 
 
-def _report(tasks: list[TaskLabels], train: MultiTaskData, test: MultiTaskData, *, has_test_part: bool) -> None:
+def _report(tasks: list[TaskLabels], train: MultiTaskData, test: MultiTaskData, parameters: SplitParameters) -> None:
     for task, part, held_out in zip(tasks, train.tasks, test.tasks, strict=True):
+        parts = f"{part.size} training and {held_out.size} test samples"
         logger.info(
-            "%s task: labels %s; %d samples with one of them: %s",
+            "%s task: labels %s; %d samples with one of them%s: %s",
             task.name,
             ", ".join(task.labels),
             task.labelled.sum(),
-            f"{part.size} training and {held_out.size} test samples" if has_test_part else "all for training",
+            ", and those without are kept" if parameters.unlabelled == "keep" else "",
+            parts if parameters.test_fraction > 0 else "all for training",
         )
 
 

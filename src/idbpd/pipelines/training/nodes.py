@@ -1,19 +1,30 @@
 """Train the network with iDB-PD."""
 
 import logging
-import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from idbpd.mtl import MultiTaskData, equal_weights_problem
-from idbpd.optim import IDBPD, Oracle, Problem, Record, Solution, solve
-from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, TrainingParameters
-from idbpd.pipelines.progress import Progress
-from idbpd.pipelines.provenance import require_same, settings
+from idbpd.mtl import EqualWeights, MultiTaskData
+from idbpd.optim import IDBPD
+from idbpd.pipelines.checkpoints import StageCheckpoint
+from idbpd.pipelines.durable_solve import Budget, Timed, solve_durably, solve_settings
+from idbpd.pipelines.parameters import (
+    DEFAULT_CHECKPOINT,
+    CheckpointParameters,
+    ComputeParameters,
+    ModelParameters,
+    ProblemParameters,
+    Seed,
+    TrainingParameters,
+)
+from idbpd.pipelines.provenance import parameters_of, require_same, settings
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of, weights_of
+from idbpd.pipelines.training.endings import reached, say_how_it_ended
 
 logger = logging.getLogger(__name__)
 
@@ -28,30 +39,36 @@ def train_constrained(
     problem: ProblemParameters,
     compute: ComputeParameters,
     seed: Seed,
+    checkpoint: CheckpointParameters = DEFAULT_CHECKPOINT,
+    checkpoints: Path | None = None,
 ) -> tuple[dict[str, Tensor], pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     """The weights under the constraint, the history of the run by step, when each step was done, and how it ended.
 
     The clock is apart from the history: the same run has the same history to the last bit, but never the same clock.
+    Without a folder for checkpoints nothing is kept for another run.
     """
-    made_with = settings(model, problem, seed, fingerprint)
+    made_with = settings(model, problem, compute, seed, fingerprint)
     require_same(threshold["made_with"], made_with, "threshold", "calibrate")
     thresholds = thresholds_of(threshold)
-    constrained = build_problem(train, train.priority.name, thresholds, model, problem, compute, seed)
-    timed = _solve("training", constrained.oracle, constrained, calibrated_weights, training)
+    built = build_problem(train, train.priority.name, thresholds, model, problem, compute, seed)
+    keeping = _Keeping("train_constrained", made_with, checkpoint, checkpoints)
+    timed = _solve("training", built, thresholds, calibrated_weights, training, keeping)
+    say_how_it_ended("with the constraint", timed, training.tolerance, threshold["tasks"])
     solution = timed.solution
-    _say("with the constraint", timed)
     outcome = {
         "status": solution.status.name,
+        "reason": solution.reason,
         "steps": solution.steps,
         "evaluations": solution.evaluations,
-        "seconds": timed.seconds[-1],
+        "seconds": timed.total_seconds,
         "multipliers": solution.multipliers.tolist(),
+        "reached": reached(solution, thresholds),
         "threads": torch.get_num_threads(),
         "made_with": made_with,
         **fingerprint,  # what it was trained on, also where the data were split in another run
     }
     clock = pd.DataFrame({"step": solution.history.step, "seconds": timed.seconds})
-    return weights_of(solution), _history(solution, list(thresholds)), clock, outcome
+    return weights_of(solution), _history(timed, list(thresholds)), clock, outcome
 
 
 def train_unconstrained(
@@ -62,11 +79,16 @@ def train_unconstrained(
     problem: ProblemParameters,
     compute: ComputeParameters,
     seed: Seed,
+    fingerprint: dict[str, str],
+    checkpoint: CheckpointParameters = DEFAULT_CHECKPOINT,
+    checkpoints: Path | None = None,
 ) -> dict[str, Tensor]:
     """The weights that the priority task alone would choose: what the constraint costs, and what it prevents."""
-    unconstrained = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
-    timed = _solve("unconstrained", unconstrained.oracle, unconstrained, calibrated_weights, training)
-    _say("without the constraint", timed)
+    built = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
+    made_with = settings(model, problem, compute, seed, fingerprint)
+    keeping = _Keeping("train_unconstrained", made_with, checkpoint, checkpoints)
+    timed = _solve("unconstrained", built, {}, calibrated_weights, training, keeping)
+    say_how_it_ended("without the constraint", timed, training.tolerance, {})
     return weights_of(timed.solution)
 
 
@@ -78,57 +100,57 @@ def train_equal_weights(
     problem: ProblemParameters,
     compute: ComputeParameters,
     seed: Seed,
+    fingerprint: dict[str, str],
+    checkpoint: CheckpointParameters = DEFAULT_CHECKPOINT,
+    checkpoints: Path | None = None,
 ) -> dict[str, Tensor]:
     """The weights of the usual multi-task training, in which the mean losses of all tasks count the same."""
     built = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
-    smooth = equal_weights_problem(built.network, built.data, problem.weight_decay)
-    timed = _solve("equal weights", smooth, built, calibrated_weights, training)
-    _say("with equal weights", timed)
+    built = built._replace(oracle=EqualWeights(built.network, built.data, problem.weight_decay))
+    made_with = settings(model, problem, compute, seed, fingerprint)
+    keeping = _Keeping("train_equal_weights", made_with, checkpoint, checkpoints)
+    timed = _solve("equal weights", built, {}, calibrated_weights, training, keeping)
+    say_how_it_ended("with equal weights", timed, training.tolerance, {})
     return weights_of(timed.solution)
 
 
-class _Timed(NamedTuple):
-    """A solution, and after how many seconds each of the steps in its history was done."""
+class _Keeping(NamedTuple):
+    """How the states of a stage are kept, and what it is made with beside its own parameters."""
 
-    solution: Solution
-    seconds: list[float]
+    stage: str
+    made_with: dict[str, Any]
+    parameters: CheckpointParameters
+    folder: Path | None
 
 
 def _solve(
     title: str,
-    oracle: Oracle | Problem,
     built: BuiltProblem,
+    thresholds: Mapping[str, float],
     calibrated_weights: dict[str, Tensor],
     training: TrainingParameters,
-) -> _Timed:
+    keeping: _Keeping,
+) -> Timed:
     start = built.initial_weights
     if training.start == "calibrated":
         start = {name: calibrated_weights[name].to(tensor) for name, tensor in start.items()}
-    seconds: list[float] = []
-    begin = time.perf_counter()
-    with Progress(title, training.max_steps) as progress:
-
-        def watch(record: Record) -> None:
-            seconds.append(time.perf_counter() - begin)
-            progress(record)
-
-        solution = solve(
-            oracle, start, IDBPD(), max_steps=training.max_steps, tolerance=training.tolerance, callback=watch
-        )
-    return _Timed(solution, seconds[: len(solution.history.step)])
+    budget = Budget(training.max_steps, training.tolerance)
+    if keeping.folder is None:
+        return solve_durably(title, built, start, IDBPD(), budget, None)
+    own = {**keeping.made_with, **parameters_of("training", training)}
+    decided_by = solve_settings(own, built.data.priority.name, thresholds, built, start)
+    checkpoint = StageCheckpoint(keeping.folder, keeping.stage, decided_by, keeping.parameters)
+    timed = solve_durably(title, built, start, IDBPD(), budget, checkpoint)
+    checkpoint.finish(timed.solution.state)
+    return timed
 
 
-def _say(which: str, timed: _Timed) -> None:
-    solution, seconds = timed
-    logger.info("%s: %s after %d steps, %.1f s", which, solution.status.name, solution.steps, seconds[-1])
-
-
-def _history(solution: Solution, constraint_tasks: list[str]) -> pd.DataFrame:
+def _history(timed: Timed, constraint_tasks: list[str]) -> pd.DataFrame:
     """One row per recorded step, in the names under which the run is tracked.
 
     ``constraint`` and ``multiplier`` are the largest of all constraint tasks; several tasks have columns of their own.
     """
-    history = solution.history
+    history = timed.solution.history
     frame = pd.DataFrame(
         {
             "step": history.step,

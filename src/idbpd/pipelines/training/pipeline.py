@@ -9,18 +9,21 @@ def create_pipeline() -> Pipeline:
     """All models start from the same weights and have the same budget: they differ in what they minimise alone."""
     shared = {
         "train": "train",
+        "fingerprint": "fingerprint",
         "calibrated_weights": "calibrated_weights",
         "training": "params:training",
         "model": "params:model",
         "problem": "problem",
         "compute": "params:compute",
         "seed": "params:seed",
+        "checkpoint": "params:checkpoint",
+        "checkpoints": "checkpoints",
     }
     return Pipeline(
         [
             Node(
                 train_constrained,
-                inputs={**shared, "threshold": "threshold", "fingerprint": "fingerprint"},
+                inputs={**shared, "threshold": "threshold"},
                 outputs=["weights", "history", "clock", "outcome"],
                 name="train_constrained",
             ),

@@ -1,0 +1,79 @@
+"""What the robust problem asks of a network: logits of its tasks, and gradients back from them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from idbpd.mtl.data import Task
+
+
+class Cotangent(NamedTuple):
+    """The derivative of one number in the logits of one task."""
+
+    samples: Tensor | None  # (k,): the samples of the task that have a part in it; None: the values are of all samples
+    values: Tensor  # (k, labels)
+
+
+class Passes(Protocol):
+    """A forward pass over the samples of some tasks, and backward passes that begin where it ended."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network computes."""
+        ...
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Logits per task, one row per sample of the task, of the network with the weights ``x``; no graph is kept."""
+        ...
+
+    def backward(self, cotangents: Sequence[Cotangent]) -> Tensor:
+        """The gradient of one number per task in x, at the x of the last forward pass: (tasks, len(x))."""
+        ...
+
+
+class Union(NamedTuple):
+    """The samples that at least one of several tasks sees: a network passes each of them once."""
+
+    rows: Tensor | None  # rows of the features; None: all of them, in their order
+    size: int
+    positions: tuple[Tensor, ...]  # of each task's samples in the union
+    members: tuple[Tensor, ...]  # of each position in the task; where the task does not see it, the task's size
+
+
+# Passing every row in its place is cheaper than picking rows until this part of them is not needed.
+WORTH_PICKING = 0.75
+
+
+def union_of(tasks: Sequence[Task], samples: int) -> Union:
+    """The union of the tasks' samples; a few rows that no task sees are passed along rather than picked around."""
+    seen = torch.zeros(samples, dtype=torch.bool, device=tasks[0].rows.device)
+    for task in tasks:
+        seen[task.rows] = True
+    rows = seen.nonzero(as_tuple=True)[0]
+    if len(rows) > WORTH_PICKING * samples:
+        return Union(None, samples, *_maps([task.rows for task in tasks], samples))
+    place = torch.cumsum(seen, dim=0) - 1
+    return Union(rows, len(rows), *_maps([place[task.rows] for task in tasks], len(rows)))
+
+
+def _maps(positions: Sequence[Tensor], size: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    members = []
+    for position in positions:
+        member = position.new_full((size,), len(position))
+        member[position] = torch.arange(len(position), device=position.device)
+        members.append(member)
+    return tuple(positions), tuple(members)
+
+
+def in_union(union: Union, task: int, cotangent: Cotangent) -> Tensor:
+    """The cotangent with one row per sample of the union, zero where it says nothing."""
+    values = cotangent.values
+    if cotangent.samples is None:
+        # Picked by a fixed map rather than written to places: repeatable on every device.
+        padded = torch.cat([values, values.new_zeros(1, values.shape[1])])
+        return padded.index_select(0, union.members[task])
+    whole = values.new_zeros(union.size, values.shape[1])
+    whole[union.positions[task][cotangent.samples]] = values
+    return whole
