@@ -1,5 +1,6 @@
 """Figures, for those who would rather look than read."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from torch import Tensor
 RESIDUALS = ("stationarity", "infeasibility", "slackness")
 # Below this a residual is zero for every purpose; a logarithmic axis must end somewhere.
 FLOOR = 1e-10
+# Residuals jump from step to step; the largest of each of so many windows shows where they go.
+WINDOWS = 150
 PART_COLOURS = {"train": "C0", "test": "C1"}
 BINS = 50
 
@@ -19,29 +22,31 @@ BINS = 50
 def draw_kkt_curves(history: pd.DataFrame, clock: pd.DataFrame, certificate: dict[str, Any]) -> Figure:
     """The three residuals, and the objective and the losses with their thresholds: over steps and over seconds."""
     timed = history.merge(clock, on="step", how="left")
-    figure = Figure(figsize=(11, 7), layout="constrained")
+    length = math.ceil(len(timed) / WINDOWS)
+    windows = timed.groupby(np.arange(len(timed)) // length).max()
+    figure = Figure(figsize=(13, 7), layout="constrained")
     axes = figure.subplots(2, 2, sharey="row", sharex="col")
     for column, (time, label) in enumerate((("step", "step"), ("seconds", "time [s]"))):
         residuals, losses = axes[0, column], axes[1, column]
         for residual in RESIDUALS:
-            residuals.semilogy(timed[time], timed[residual].clip(lower=FLOOR), linewidth=1, label=residual)
+            residuals.semilogy(windows[time], windows[residual].clip(lower=FLOOR), label=residual)
         _draw_losses(losses, timed, time, certificate["tasks"])
         losses.set_xlabel(label)
-    axes[0, 0].set(title="KKT residuals", ylabel=f"residual (floor {FLOOR:g})")
+    of_each = f", largest of each {length} steps" if length > 1 else ""
+    axes[0, 0].set(title=f"KKT residuals{of_each}", ylabel="residual")
     axes[1, 0].set(title="What is minimised, and what is kept", ylabel="loss [nats]")
-    axes[0, 0].legend()
-    axes[1, 0].legend()
+    for row in axes:
+        row[1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
     return figure
 
 
 def _draw_losses(axes: Axes, timed: pd.DataFrame, time: str, tasks: Mapping[str, Mapping[str, float]]) -> None:
-    axes.plot(timed[time], timed["objective"], label="objective f")
-    for name, record in tasks.items():
+    axes.plot(timed[time], timed["objective"], color="C3", label="objective f")
+    for at, (name, record) in enumerate(tasks.items(), start=len(RESIDUALS) + 1):
         threshold, column = record["threshold"], f"constraint_{name}" if len(tasks) > 1 else "constraint"
-        (line,) = axes.plot(timed[time], timed[column] + threshold, label=f"worst-case loss of the {name} task")
-        axes.axhline(
-            threshold, color=line.get_color(), linestyle="--", linewidth=1, label=f"its threshold r = {threshold:.4f}"
-        )
+        losses = timed[column] + threshold
+        axes.plot(timed[time], losses, color=f"C{at}", label=f"worst-case loss,\n{name} task")
+        axes.axhline(threshold, color=f"C{at}", linestyle="--", linewidth=1, label=f"its threshold {threshold:.4f}")
 
 
 def draw_losses_by_task(
@@ -58,16 +63,16 @@ def draw_losses_by_task(
         for part, by_task in losses.items():
             values, colour = by_task[task].cpu().numpy(), PART_COLOURS[part]
             share = np.full(len(values), 100 / len(values))
-            axes.hist(
-                values, edges, weights=share, histtype="stepfilled", alpha=0.35, color=colour, label=f"{part} samples"
-            )
+            filled = {"histtype": "stepfilled", "alpha": 0.35} if part == "train" else {"histtype": "step"}
+            axes.hist(values, edges, weights=share, color=colour, label=f"{part} samples", **filled)
             worst = worst_cases[part][task]
             axes.axvline(worst, color=colour, label=f"{part}: worst-case loss {worst:.3f}")
         if task in thresholds:
             limit = thresholds[task]
             axes.axvline(limit, color="black", linestyle="--", label=f"threshold r = {limit:.3f}")
         axes.set(yscale="log", title=f"{task} task", xlabel="loss of a sample [nats]", ylabel="samples [%]")
-        axes.legend()
+        axes.set_ylim(top=300)  # room for the legend
+        axes.legend(loc="upper right", fontsize="small")
     return figure
 
 
