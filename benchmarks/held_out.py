@@ -18,9 +18,10 @@ from kedro.framework.startup import bootstrap_project
 from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
-from idbpd.mtl import MultiTaskData, SharedNetwork, measure_quality
+from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.evaluation.held_out import check_held_out
+from idbpd.pipelines.network import trained_network
 from idbpd.pipelines.parameters import (
     CalibrationParameters,
     ComputeParameters,
@@ -74,19 +75,16 @@ def measure(table: MultiLabelTable, parameters: dict[str, Any], seed: int) -> Ro
     weights, *_ = train_constrained(train, threshold, fingerprint, *shared)
     unconstrained = train_unconstrained(train, *shared, fingerprint)
 
-    def network(state: dict[str, Tensor]) -> SharedNetwork:
-        made = SharedNetwork(train.features.shape[1], model.hidden, train.classes)
-        made.load_state_dict(state)
-        return made
-
     def hits(state: dict[str, Tensor], data: MultiTaskData) -> tuple[float, float]:
-        quality = measure_quality(network(state), data, problem.regularisation)
+        quality = measure_quality(trained_network(model, train, state), data, problem.regularisation)
         first, second = (quality[task.name].hit_rate for task in data.tasks)
         return first, second
 
     limit = threshold["threshold"]
     name = train.limited[0].name
-    held_out = check_held_out(network(weights), test, {name: limit}, problem.regularisation)["tasks"][name]
+    held_out = check_held_out(trained_network(model, train, weights), test, {name: limit}, problem.regularisation)[
+        "tasks"
+    ][name]
     return Row(
         problem.weight_decay,
         limit,

@@ -45,7 +45,7 @@ def _environment(project: Path) -> dict[str, str]:
     guard = project / "guard"
     guard.mkdir(exist_ok=True)
     (guard / "sitecustomize.py").write_text(NO_NETWORK)
-    unset = ("DO_NOT_TRACK", "MLFLOW_TRACKING_URI", "IDBPD_PARENT_RUN")
+    unset = ("DO_NOT_TRACK", "MLFLOW_TRACKING_URI", "IDBPD_EXECUTION")
     environment = {name: value for name, value in os.environ.items() if name not in unset}
     return environment | {
         "PYTHONPATH": f"{guard}{os.pathsep}{project / 'src'}",

@@ -3,7 +3,7 @@
 import functools
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,25 @@ import yaml
 from kedro.config import MissingConfigException
 from kedro.framework.cli.project import run as kedro_run
 from kedro.framework.project import LOGGING, pipelines
+from kedro.framework.session import KedroSession
 from kedro.framework.startup import ProjectMetadata
-from kedro.io import DatasetError
+from kedro.io import AbstractDataset, DatasetError
 
 import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin looks
+from idbpd.endings import NothingToDo
 from idbpd.errors import ConfigurationError, InputError
+from idbpd.model_commands import models, rollback
+from idbpd.redaction import redact
+from idbpd.tracking.settings import TrackingSettings
+from idbpd.tracking.sync import synchronise
+from idbpd.validation import validated
 
 # Errors of others that are about what was given as well: a file that is not there, or that cannot be parsed.
 FAULTS_OF_THE_INPUT = (InputError, MissingConfigException, yaml.YAMLError, DatasetError)
+
+
+# Outputs of a pipeline whose content says how the command ends: "message" and "exit_code".
+CONCLUSIONS = ("retraining", "reproduction")
 
 
 def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,15 +43,30 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
             options["pipelines"], options["pipeline"] = [options["pipeline"]], None
         try:
             _require_pipelines(options["pipelines"])
-            return callback(**options)
+            result = callback(**options)
+        except NothingToDo as reason:
+            click.echo(str(reason))
+            return None
         except Exception as error:
             line = _explanation(error)
             if line is None:
                 raise
             logging.getLogger("kedro").debug("full error", exc_info=error)
             raise click.ClickException(line) from error
+        _end_as_recorded(result)
+        return result
 
     return run_or_explain
+
+
+def _end_as_recorded(result: Mapping[str, AbstractDataset[Any, Any]]) -> None:
+    """End with the exit code of what came out, where a pipeline came to a conclusion rather than to files alone."""
+    for name in CONCLUSIONS:
+        if name in result:
+            conclusion = result[name].load()
+            click.echo(conclusion["message"])
+            if conclusion["exit_code"]:
+                raise click.exceptions.Exit(conclusion["exit_code"])
 
 
 def _explanation(error: BaseException) -> str | None:
@@ -48,7 +74,7 @@ def _explanation(error: BaseException) -> str | None:
     faults = [cause for cause in _chain(error) if isinstance(cause, FAULTS_OF_THE_INPUT)]
     # Kedro wraps what a node or a dataset raises; what we said ourselves says it best.
     best = next((fault for fault in faults if isinstance(fault, InputError)), faults[0] if faults else None)
-    return None if best is None else " ".join(str(best).split())
+    return None if best is None else redact(" ".join(str(best).split()))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -77,4 +103,19 @@ def _configure_logging(metadata: ProjectMetadata | None, conf_source: str | None
 
 assert kedro_run.callback is not None  # it is a command made from a function
 run = click.Command("run", params=kedro_run.params, callback=_one_line_errors(kedro_run.callback), help=kedro_run.help)
-cli = click.Group("idbpd", commands=[run], help="Commands of this project.")
+
+
+@click.command()
+@click.option("--env", "-e", help="The configuration environment, as of kedro run.")
+@click.pass_obj
+def sync(metadata: ProjectMetadata, env: str | None) -> None:
+    """Send to the tracking store what earlier runs could not."""
+    _configure_logging(metadata, None)
+    try:
+        config = KedroSession.create(metadata.project_path, env=env).load_context().config_loader["mlflow"]
+        click.echo(synchronise(metadata.project_path, validated("mlflow", TrackingSettings, config)))
+    except FAULTS_OF_THE_INPUT as error:
+        raise click.ClickException(_explanation(error) or "") from error
+
+
+cli = click.Group("idbpd", commands=[run, models, rollback, sync], help="Commands of this project.")

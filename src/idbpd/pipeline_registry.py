@@ -2,11 +2,24 @@
 
 from kedro.pipeline import Pipeline
 
-from idbpd.pipelines import calibration, evaluation, ingestion, splitting, training, weight_decay
+from idbpd.pipelines import (
+    benchmark,
+    calibration,
+    evaluation,
+    ingestion,
+    prediction,
+    report,
+    reproduction,
+    retraining,
+    splitting,
+    training,
+    tuning,
+    weight_decay,
+)
 
 
 def register_pipelines() -> dict[str, Pipeline]:
-    """Each stage by its own name, and the way from raw data to certificate as the default."""
+    """Each stage by its own name, the way from raw data to certificate as the default, and what builds on it."""
     stages = {
         "ingestion": ingestion.create_pipeline(),
         "splitting": splitting.create_pipeline(),
@@ -15,4 +28,15 @@ def register_pipelines() -> dict[str, Pipeline]:
         "training": training.create_pipeline(),
         "evaluation": evaluation.create_pipeline(),
     }
-    return {"__default__": sum(stages.values(), start=Pipeline([])), **stages}
+    default = sum(stages.values(), start=Pipeline([]))
+    to_threshold = stages["ingestion"] + stages["splitting"] + stages["weight_decay"] + stages["calibration"]
+    return {
+        "__default__": default,
+        **stages,
+        "tune": to_threshold + tuning.create_pipeline(),
+        "predict": prediction.create_pipeline(),
+        "retrain": default + retraining.create_pipeline(),
+        "reproduce": reproduction.create_pipeline(),
+        "benchmark": benchmark.create_pipeline(),
+        "report": report.create_pipeline(),
+    }

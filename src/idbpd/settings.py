@@ -3,16 +3,16 @@
 import os
 from pathlib import Path
 
-from idbpd.hooks import CheckpointHook, ConfigurationHook, SummaryHook
-from idbpd.tracking import TrackingHook
+from idbpd.hooks import CheckpointHook, ComputeHook, ConfigurationHook, SummaryHook
+from idbpd.tracking import RetrainingHook, TrackingHook
 
 # Kedro and MLflow would otherwise report home about every command; MLflow understands no other value than "true".
 os.environ["DO_NOT_TRACK"] = "true"
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro-telemetry",)
 
-# Hooks run last in, first out: the configuration is checked before a tracked run is opened, and the results are shown
-# before it is closed. Checkpoints go last of all.
-HOOKS = (CheckpointHook(), TrackingHook(), SummaryHook(), ConfigurationHook())
+# Hooks run last in, first out: the configuration is checked before anything else, a retraining that is not needed ends
+# before a tracked run is opened, and the results are shown before it is closed. Checkpoints go last of all.
+HOOKS = (CheckpointHook(), TrackingHook(), RetrainingHook(), SummaryHook(), ComputeHook(), ConfigurationHook())
 
 
 def _data_root() -> str:

@@ -8,7 +8,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from idbpd.optim import IDBPD, Constraint, Method, Problem, RunState, Solution, load_state, save_state, solve
+from idbpd.optim import (
+    IDBPD,
+    Constraint,
+    Method,
+    Problem,
+    Record,
+    RunState,
+    Solution,
+    load_noted_state,
+    load_state,
+    save_state,
+    solve,
+)
 from idbpd.optim.checkpoint import register
 from idbpd.optim.schedules import LogarithmicSteps
 from idbpd.optim.sets import Box, Simplex
@@ -75,6 +87,49 @@ def test_fifty_and_fifty_steps_are_a_hundred(name: str, dtype: torch.dtype, tmp_
     assert_same(whole, rest)
 
 
+class _EveryStep:
+    """Keeps all states of a run, as files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def due(self, step: int) -> bool:
+        return True
+
+    def keep(self, state: RunState) -> None:
+        save_state(state, self._folder / f"{state.step}.pt", {"step": state.step})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_run_goes_on_from_any_of_its_steps(name: str, tmp_path: Path) -> None:
+    method, x0 = METHODS[name], torch.full((40,), -1.0, dtype=torch.float64)
+    undisturbed = solve(problem(), x0, method, max_steps=30, tolerance=1e-9)
+    assert_same(solve(problem(), x0, method, max_steps=30, tolerance=1e-9, keeper=_EveryStep(tmp_path)), undisturbed)
+    for step in range(0, 30, 3):
+        state, note = load_noted_state(tmp_path / f"{step}.pt")
+        assert state.step == note["step"] == step
+        assert state.history.step.tolist() == list(range(step + 1))
+        assert_same(solve(problem(), x0, method, max_steps=30, tolerance=1e-9, state=state), undisturbed)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_run_hands_over_its_last_whole_step(interruption: type[BaseException], tmp_path: Path) -> None:
+    def interrupt(record: Record) -> None:
+        if record.step == 7:
+            raise interruption
+
+    class OnlyThen(_EveryStep):
+        def due(self, step: int) -> bool:
+            return step == 4
+
+    x0 = torch.full((40,), -1.0, dtype=torch.float64)
+    with pytest.raises(interruption):
+        solve(problem(), x0, max_steps=30, tolerance=1e-9, callback=interrupt, keeper=OnlyThen(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["4.pt", "7.pt"]
+    rest = solve(problem(), x0, max_steps=30, tolerance=1e-9, state=load_state(tmp_path / "7.pt"))
+    assert_same(rest, solve(problem(), x0, max_steps=30, tolerance=1e-9))
+
+
 def test_a_file_holds_no_code(tmp_path: Path) -> None:
     solution = solve(problem(), torch.zeros(40), max_steps=3)
     save_state(solution.state, tmp_path / "state.pt")
@@ -99,6 +154,12 @@ def test_what_cannot_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "text.pt").write_text("not a state")
     with pytest.raises(ValueError, match="is not a saved state"):
         load_state(tmp_path / "text.pt")
+    save_state(solution.state, tmp_path / "flipped.pt")
+    content = bytearray((tmp_path / "flipped.pt").read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "flipped.pt").write_bytes(content)
+    with pytest.raises(ValueError, match=r"flipped.pt is damaged: its content does not match its checksum"):
+        load_state(tmp_path / "flipped.pt")
     (tmp_path / "other.pt").write_text("idbpd state 1 0123\n")
     with pytest.raises(ValueError, match="is a saved state of format 1; this version reads format 2"):
         load_state(tmp_path / "other.pt")

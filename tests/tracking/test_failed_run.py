@@ -28,6 +28,7 @@ def test_data_that_cannot_be_trained_on_end_in_one_line_and_a_failed_run(
     client = MlflowClient(store)
     (run,) = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
     assert run.info.status == "FAILED"
+    assert "mine.parquet, row 2: feature 'age' is missing" in run.data.tags["error"]
     assert run.data.params["dataset"] == "mine"
-    assert not (project / "data" / "09_tracking").exists()
+    assert not list((project / "data" / "09_tracking").rglob("*"))  # all is in the store, elsewhere
     assert not list((project / "data").rglob("*.parquet"))

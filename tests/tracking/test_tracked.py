@@ -1,3 +1,6 @@
+"""What results become in the store."""
+
+import json
 import math
 from pathlib import Path
 
@@ -6,53 +9,85 @@ import pytest
 from kedro.io import AbstractDataset, DatasetError
 from mlflow import MlflowClient
 
-from idbpd.tracking.logging import log_history, log_metrics, log_parameters
-from idbpd.tracking.runs import PARENT_RUN_VARIABLE, child_run, end_runs
-from idbpd.tracking.store import open_store
+from idbpd.tracking.journal import Journal
+from idbpd.tracking.logging import TRACKED_STEPS, history, metrics, parameters
+from idbpd.tracking.runs import EXECUTION_VARIABLE, child_run, parent_of, track
 from idbpd.tracking.tracked import TrackedDataset
+from tests.tracking.conftest import RUN
 
 
-@pytest.fixture
-def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    _, experiment = open_store(None, tmp_path / "tracking", "test")
-    run = MlflowClient().create_run(experiment)
-    monkeypatch.setenv(PARENT_RUN_VARIABLE, run.info.run_id)
-    return str(run.info.run_id)
+def _child() -> str:
+    run_id = child_run(RUN)
+    assert run_id is not None
+    return run_id
 
 
-def test_the_same_identity_is_the_same_child_run(parent: str) -> None:
-    first = child_run({"dataset": "yeast", "method": "idbpd", "seed": 0})
-    assert first != parent
-    assert child_run({"dataset": "yeast", "method": "idbpd", "seed": 0}) == first
-    assert child_run({"dataset": "yeast", "method": "idbpd", "seed": 1}) != first
+def test_the_same_identity_is_the_same_child_run(journal: Journal) -> None:
+    first = _child()
+    assert _child() == first
+    assert child_run({**RUN, "seed": 1}) != first
+    run = MlflowClient().get_run(first)
+    parent = MlflowClient().get_run(run.data.tags["mlflow.parentRunId"])
+    assert {name: run.data.tags[name] for name in RUN} == {"dataset": "yeast", "method": "idbpd", "seed": "0"}
+    assert run.data.tags["pipeline"] == parent.data.tags["pipeline"] == "training"
+    assert run.data.params == parent.data.params == {"model.hidden": "8"}
+    assert parent.info.start_time == 1_700_000_000_000
+
+
+def test_all_runs_of_an_execution_end_together(journal: Journal) -> None:
+    _child()
+    track({**RUN, "seed": 1}, "open", {})
+    journal.end(parent_of(journal), "KILLED")
+    track(RUN, "open", {})
     client = MlflowClient()
-    client.set_terminated(str(first), "FINISHED")  # as logging a model does, before a later node fails
-    end_runs(parent, "KILLED")
-    runs = client.search_runs([client.get_run(parent).info.experiment_id])
+    runs = client.search_runs([client.get_run(_child()).info.experiment_id])
     assert [run.info.status for run in runs] == ["KILLED"] * 3
 
 
-def test_a_long_history_arrives_whole_and_what_is_not_finite_stays_out(parent: str) -> None:
-    history = pd.DataFrame({"step": range(2500), "objective": 1.0 / (1.0 + pd.RangeIndex(2500))})
-    history.loc[7, "objective"] = math.inf
-    log_history(parent, history)
-    log_metrics(parent, {"final_objective": math.nan, "final_constraint": -0.5})
-    client = MlflowClient()
-    points = {point.step: point.value for point in client.get_metric_history(parent, "objective")}
-    assert points == {step: value for step, value in enumerate(history["objective"]) if step != 7}
-    assert client.get_run(parent).data.metrics["final_constraint"] == -0.5
-    assert "final_objective" not in client.get_run(parent).data.metrics
+def test_a_long_history_arrives_whole_and_what_is_not_finite_stays_out(journal: Journal) -> None:
+    frame = pd.DataFrame({"step": range(2500), "objective": 1.0 / (1.0 + pd.RangeIndex(2500))})
+    frame.loc[7, "objective"] = math.inf
+    frame.loc[8, "objective"] = math.nan
+    track(RUN, *history(frame))
+    track(RUN, *metrics({"final_objective": math.nan, "final_constraint": -0.5}))
+    client, run_id = MlflowClient(), _child()
+    points = {point.step: point.value for point in client.get_metric_history(run_id, "objective")}
+    assert points == {step: value for step, value in enumerate(frame["objective"]) if step not in (7, 8)}
+    assert client.get_run(run_id).data.metrics["final_constraint"] == -0.5
+    assert "final_objective" not in client.get_run(run_id).data.metrics
 
 
-def test_nested_parameters_are_flat_and_more_than_a_hundred_fit(parent: str) -> None:
-    log_parameters(parent, {"model": {"hidden": 100}, **{f"parameter_{index}": index for index in range(150)}})
-    params = MlflowClient().get_run(parent).data.params
-    assert params["model.hidden"] == "100"
-    assert len(params) == 151
+def test_of_a_very_long_history_the_store_has_a_part_from_the_first_step_to_the_last() -> None:
+    steps = range(2 * TRACKED_STEPS + 2)
+    series = history(pd.DataFrame({"step": steps, "objective": [float(step) for step in steps]})).content["series"]
+    assert series["objective"]["step"] == [*range(0, len(steps), 3), steps[-1]]
+    assert series["objective"]["value"] == [float(step) for step in series["objective"]["step"]]
+    whole = pd.DataFrame({"step": range(TRACKED_STEPS), "objective": 0.0})
+    assert history(whole).content["series"]["objective"]["step"] == list(range(TRACKED_STEPS))
+
+
+def test_nested_parameters_are_flat_and_more_than_a_hundred_fit(journal: Journal) -> None:
+    track(RUN, *parameters({"problem": {"lambda": 0.1}, **{f"parameter_{index}": index for index in range(150)}}))
+    params = MlflowClient().get_run(_child()).data.params
+    assert params["problem.lambda"] == "0.1"
+    assert len(params) == 152
+
+
+def test_a_file_is_an_artifact_as_it_was_when_it_was_saved(journal: Journal, tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    dataset = TrackedDataset(
+        dataset={"type": "json.JSONDataset", "filepath": str(path)}, run=RUN, log={"final_metrics": ["objective"]}
+    )
+    dataset.save({"objective": 1.0, "more": "text"})
+    client, run_id = MlflowClient(), _child()
+    assert client.get_run(run_id).data.metrics == {"final_objective": 1.0}
+    copy = Path(client.download_artifacts(run_id, "certificate.json"))
+    assert json.loads(copy.read_text()) == {"objective": 1.0, "more": "text"}
+    assert not list(journal.entries())
 
 
 def test_untracked_it_is_just_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(PARENT_RUN_VARIABLE, raising=False)
+    monkeypatch.delenv(EXECUTION_VARIABLE, raising=False)
     path = tmp_path / "certificate.json"
     dataset = TrackedDataset(
         dataset={"type": "json.JSONDataset", "filepath": str(path)},

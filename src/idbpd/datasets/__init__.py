@@ -4,9 +4,14 @@ from idbpd.datasets.arff import ArffDataset
 from idbpd.datasets.atomic import AtomicDataset
 from idbpd.datasets.composed_digits import ComposedDigitsDataset
 from idbpd.datasets.composed_images import ComposedImagesDataset
+from idbpd.datasets.feature_file import FeatureFileDataset
+from idbpd.datasets.figures import FiguresDataset
 from idbpd.datasets.folder import FolderDataset
 from idbpd.datasets.idx import IdxDataset
+from idbpd.datasets.predictions import PredictionsDataset
 from idbpd.datasets.public import PublicDataset
+from idbpd.datasets.results import BenchmarkCell, ResultsDataset, StoredResult
+from idbpd.datasets.sources import SourcesDataset
 from idbpd.datasets.table_checks import TableValidator
 from idbpd.datasets.table_file import MultiLabelTableDataset
 from idbpd.datasets.tabular import TabularDataset
@@ -16,13 +21,20 @@ from idbpd.datasets.typed_json import TypedJsonDataset
 __all__ = [
     "ArffDataset",
     "AtomicDataset",
+    "BenchmarkCell",
     "ComposedDigitsDataset",
     "ComposedImagesDataset",
+    "FeatureFileDataset",
+    "FiguresDataset",
     "FolderDataset",
     "IdxDataset",
     "MultiLabelTableDataset",
     "MultiTaskDataset",
+    "PredictionsDataset",
     "PublicDataset",
+    "ResultsDataset",
+    "SourcesDataset",
+    "StoredResult",
     "TableValidator",
     "TabularDataset",
     "TensorsDataset",

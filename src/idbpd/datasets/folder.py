@@ -1,5 +1,6 @@
 """A folder that nodes keep files of their own in."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,8 +34,9 @@ class FolderDataset(AbstractDataset[Any, Path]):
         for pattern in self._remove_after_success:
             for file in self._path.glob(pattern):
                 file.unlink(missing_ok=True)
-        if self._remove_after_success and self._path.is_dir() and not any(self._path.iterdir()):
-            self._path.rmdir()
+        if self._remove_after_success:
+            with suppress(OSError):  # something is left in it, it was never made, or it is a link or a disk of its own
+                self._path.rmdir()
 
     def _exists(self) -> bool:
         return True  # an empty folder is as good as none

@@ -49,7 +49,7 @@ class TableValidator:
                 f"{found['labels']} labels; it needs at least 1, 1 and 2"
             )
         require_names([*table.feature_names, *table.label_names], table.origin)
-        _require_finite(table)
+        require_finite(table)
         _require_varying_labels(table)
         return table
 
@@ -63,7 +63,8 @@ def as_table(data: MultiLabelTable | pd.DataFrame, name: str = "the table") -> M
     raise DataError(f"a source must load a MultiLabelTable or a pandas DataFrame, not {type(data).__name__}")
 
 
-def _require_finite(table: MultiLabelTable) -> None:
+def require_finite(table: MultiLabelTable) -> None:
+    """Raise a `DataError` that names the place of the first feature that is not a finite number."""
     features = table.features
     values = features.data if isinstance(features, csr_array) else features
     if np.isfinite(values).all():

@@ -12,12 +12,17 @@ from kedro.pipeline import Pipeline
 from idbpd.errors import ConfigurationError, InputError
 from idbpd.folders import FolderLock, require_writable
 from idbpd.hooks.parameter_check import PREFIX, check_parameters, parameter_types
+from idbpd.validation import validated
 
-SOURCE = "source"
+SOURCE, SOURCES = "source", "sources"
+BENCHMARK = "benchmark"  # the parameters of the pipeline that works on several data sets
 VALIDATOR = "validator"
 SETTLES, ASKED_IN = "settles", "asked_in"  # catalog metadata
-# The catalog needs these two for paths and tags, and cannot see parameters; they are set where both can see them.
-SET_GLOBALLY = {"dataset": str, "seed": int}
+# The catalog needs these for paths and tags, and cannot see parameters; they are set where both can see them.
+SET_GLOBALLY = {"dataset": "dataset", "seed": "seed", "training.method": "method"}  # parameter: name in globals.yml
+TOP_LEVEL = {"dataset": str, "seed": int}
+# The catalog takes these from the command line: they are paths and addresses, and no node sees them.
+SET_ON_COMMAND_LINE = {"input": str | None, "output": str | None, "model_uri": str | None}
 
 
 class ConfigurationHook:
@@ -37,25 +42,31 @@ class ConfigurationHook:
         loader = context.config_loader
         parameters: dict[str, Any] = loader["parameters"]
         self._parameters = parameters
-        check_parameters(parameters, {**SET_GLOBALLY, **parameter_types(pipelines.values())})
-        for name in SET_GLOBALLY:
-            expected = (loader.runtime_params or {}).get(name, loader["globals"][name])
-            if parameters[name] != expected:
+        types = {**TOP_LEVEL, **SET_ON_COMMAND_LINE, **parameter_types(pipelines.values())}
+        check_parameters(parameters, types)
+        for name, shared in SET_GLOBALLY.items():
+            value = _at(parameters, name)
+            given = _at(loader.runtime_params or {}, name)
+            expected = loader["globals"][shared] if given is None else given
+            if value != expected:
                 raise ConfigurationError(
-                    f"{name!r} is {parameters[name]!r} in a parameters.yml, but {expected!r} everywhere else; "
-                    f"set it in conf/local/globals.yml or with --params {name}={parameters[name]}"
+                    f"{name!r} is {value!r} in a parameters.yml, but {expected!r} everywhere else; "
+                    f"set {shared!r} in conf/local/globals.yml, or --params {name}={value}"
                 )
         sources: dict[str, Any] = loader["sources"]
         dataset = self._dataset = parameters["dataset"]
-        if dataset not in sources:
-            raise ConfigurationError(f"unknown data set {dataset!r}; known data sets are {', '.join(sorted(sources))}")
-        if not isinstance(sources[dataset], dict) or "type" not in sources[dataset]:
-            raise ConfigurationError(
-                f"the data set {dataset!r} needs a block with a 'type', it has: {sources[dataset]!r}"
-            )
-        source = {VALIDATOR: _default_validator(dataset, sources[dataset]), **sources[dataset]}
+        compared = validated(BENCHMARK, types[BENCHMARK], parameters[BENCHMARK]).datasets
+        for name in (dataset, *compared):
+            _require_source(name, sources)
+        complete = {
+            name: {VALIDATOR: _default_validator(name, sources[name]), **sources[name]} for name in (dataset, *compared)
+        }
         # Set before the catalog is made: so it is an entry like any other, with validator, version and credentials.
-        loader["catalog"] = {**loader["catalog"], SOURCE: source}
+        loader["catalog"] = {
+            **loader["catalog"],
+            SOURCE: complete[dataset],
+            SOURCES: {"type": "idbpd.datasets.SourcesDataset", "sources": {name: complete[name] for name in compared}},
+        }
         self._lock = FolderLock(context.project_path / "data" / f".{dataset}.lock", f"the data set {dataset!r}")
 
     @hook_impl
@@ -118,6 +129,20 @@ def _require_asked(name: str, catalog: DataCatalog, parameters: dict[str, Any]) 
             )
 
 
+def _require_source(name: str, sources: dict[str, Any]) -> None:
+    if name not in sources:
+        raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
+    if not isinstance(sources[name], dict) or "type" not in sources[name]:
+        raise ConfigurationError(f"the data set {name!r} needs a block with a 'type', it has: {sources[name]!r}")
+
+
+def _at(values: Any, name: str) -> Any:
+    """The value of a dotted name in nested blocks; None where there is none."""
+    for part in name.split("."):
+        values = values.get(part) if isinstance(values, dict) else None
+    return values
+
+
 def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
     """What must hold of any table; its errors call a table that does not know its file by the source's."""
     called = str(source.get("filepath", f"the data set {name}"))
@@ -125,5 +150,6 @@ def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _files(names: set[str], catalog: DataCatalog) -> list[Path]:
-    paths = (getattr(catalog[name], "path", None) for name in names)
+    # What is not in the catalog is kept in memory.
+    paths = (getattr(catalog[name], "path", None) for name in names if name in catalog)
     return [path for path in paths if isinstance(path, Path)]

@@ -1,5 +1,6 @@
 """The last thing a person sees: what came out, and where to look."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from rich.table import Table
 
 SHOW = "show"  # catalog metadata: print this data set as a table, under this title
 LOOK = "look"  # catalog metadata: name this file to the reader, in these words
+COMMAND = "command"  # catalog metadata: print this command with the file as its argument
 
 
 class SummaryHook:
@@ -27,6 +29,11 @@ class SummaryHook:
             title = _metadata(catalog, name).get(SHOW)
             if title:
                 console.print(_table(title, catalog.load(name)))
+        for name in outputs:
+            command, path = _metadata(catalog, name).get(COMMAND), getattr(catalog[name], "path", None)
+            if command and path:
+                line = f"{command} {shlex.quote(str(_shown(path)))}"
+                console.print(line, soft_wrap=True, highlight=False, markup=False)
         for name in outputs:
             description, path = _metadata(catalog, name).get(LOOK), getattr(catalog[name], "path", None)
             if description and path:

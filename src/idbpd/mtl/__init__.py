@@ -3,7 +3,8 @@
 from idbpd.mtl.bootstrap import worst_case_upper_bound
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.equal_weights import EqualWeights
-from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded_network
+from idbpd.mtl.exported import ExportedModel
+from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
@@ -11,6 +12,7 @@ from idbpd.mtl.worst_case import WorstCase, worst_case
 
 __all__ = [
     "EqualWeights",
+    "ExportedModel",
     "FeatureScaling",
     "LabelProbabilities",
     "LabelQuality",
@@ -23,6 +25,7 @@ __all__ = [
     "fit_scaling",
     "measure_quality",
     "sample_losses",
+    "seeded",
     "seeded_network",
     "worst_case",
     "worst_case_upper_bound",

@@ -44,9 +44,13 @@ class MultiTaskData:
 
     def __getitem__(self, name: str) -> Task:
         """The task of that name."""
-        for task in self.tasks:
+        return self.tasks[self.position(name)]
+
+    def position(self, name: str) -> int:
+        """Which of the tasks has that name."""
+        for at, task in enumerate(self.tasks):
             if task.name == name:
-                return task
+                return at
         raise KeyError(f"no task {name!r}; tasks are {', '.join(task.name for task in self.tasks)}")
 
     @property

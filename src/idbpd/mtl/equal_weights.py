@@ -18,7 +18,7 @@ class EqualWeights:
 
     def __init__(self, network: nn.Module, data: MultiTaskData, weight_decay: float) -> None:
         """``network`` gives one tensor of logits per task of the data."""
-        self._tasks = data.tasks
+        self._targets = tuple(task.targets.T.contiguous() for task in data.tasks)
         self._passes = passes_of(network, data, data.tasks)
         self._weight_decay = weight_decay
         self._last: tuple[Tensor, tuple[Tensor, ...]] | None = None
@@ -36,8 +36,8 @@ class EqualWeights:
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
         """One forward pass over all samples."""
         f = self._weight_decay / 2 * torch.linalg.vector_norm(x, dtype=torch.float64) ** 2
-        for task, logits in zip(self._tasks, self._forward(x), strict=True):
-            f = f + cross_entropy(logits, task.targets).to(x.device).mean(dtype=torch.float64)
+        for targets, logits in zip(self._targets, self._forward(x), strict=True):
+            f = f + cross_entropy(logits, targets, dim=0).to(x.device).mean(dtype=torch.float64)
         return Evaluation(x, f, f.new_zeros(0), Maximisers(None, ()), f.new_zeros(1))
 
     @torch.no_grad()
@@ -46,8 +46,8 @@ class EqualWeights:
         x = evaluation.x
         all_logits = self._last[1] if self._last is not None and self._last[0] is x else self._forward(x)
         cotangents = [
-            Cotangent(None, cross_entropy_slope(logits, task.targets) / task.size)
-            for task, logits in zip(self._tasks, all_logits, strict=True)
+            Cotangent(None, cross_entropy_slope(logits, targets, dim=0) / targets.shape[1])
+            for targets, logits in zip(self._targets, all_logits, strict=True)
         ]
         gradient = self._passes.backward(cotangents).sum(dim=0).to(x.device)
         return Gradients(gradient.add_(x, alpha=self._weight_decay), x.new_zeros(0, len(x)))

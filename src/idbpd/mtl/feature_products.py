@@ -15,10 +15,11 @@ from torch import Tensor
 # being picked and being multiplied. An accelerator has no such cache, and wants much at once.
 BLOCK = 1 << 20
 BLOCK_ON_AN_ACCELERATOR = 1 << 26
+FEWEST_ROWS = 256
 
-# Below this part of non-zero features a sparse product is faster on a CPU (at 3 %, as in 20NG, 3.3 times forward and 2.7
-# times backward; at 22 %, as in Multi-MNIST, 0.7 times forward), and the two sparse copies take less than a third of
-# the memory of the table.
+# Below this part of non-zero features a sparse product is faster on a CPU (at 3 %, as in 20NG, it takes a third of the
+# time; at 22 %, as in Multi-MNIST, it takes longer), and the two sparse copies fill less than a third of the memory
+# of the table.
 SPARSE_BELOW = 0.08
 
 
@@ -40,8 +41,8 @@ class FeatureProducts(Protocol):
         """X weight^T + bias, one row per sample."""
         ...
 
-    def backward(self, upstream: Upstream, parts: Sequence[Part], outputs: int) -> tuple[Tensor, Tensor]:
-        """The derivatives in the weight, U^T X, and in the bias, the sum of U's rows; U is zero outside the parts."""
+    def backward(self, upstream: Upstream, parts: Sequence[Part], of_weight: Tensor, of_bias: Tensor) -> None:
+        """Add the derivatives in weight, U^T X, and bias, the sum of U's rows; U is zero beside the parts."""
         ...
 
 
@@ -70,22 +71,19 @@ class DenseFeatures:
             torch.addmm(bias, features, weight.T, out=out[block])
         return out
 
-    def backward(self, upstream: Upstream, parts: Sequence[Part], outputs: int) -> tuple[Tensor, Tensor]:
+    def backward(self, upstream: Upstream, parts: Sequence[Part], of_weight: Tensor, of_bias: Tensor) -> None:
         """Each row is picked once for all the outputs that need it."""
-        like = upstream(slice(0, 0), slice(0, 0))
-        of_weight, of_bias = like.new_zeros(outputs, self._table.shape[1]), like.new_zeros(outputs)
-        for rows, part in parts:
-            for block, features in self._blocks(rows, part.stop - part.start, like.dtype):
-                u = upstream(block, part)
-                of_weight[part].addmm_(u.T, features)
-                of_bias[part] += u.sum(dim=0)
-        return of_weight, of_bias
+        for rows, outputs in parts:
+            for block, features in self._blocks(rows, outputs.stop - outputs.start, of_weight.dtype):
+                u = upstream(block, outputs)
+                of_weight[outputs].addmm_(u.T, features)
+                of_bias[outputs] += u.sum(dim=0)
 
     def _blocks(self, chosen: Tensor | None, width: int, dtype: torch.dtype) -> Iterator[tuple[Tensor | slice, Tensor]]:
         """Blocks of the chosen rows: which they are among those that take part, and their features."""
         count = self._count if chosen is None else len(chosen)
         numbers = BLOCK if self._table.device.type == "cpu" else BLOCK_ON_AN_ACCELERATOR
-        size = max(256, numbers // max(self._table.shape[1], width))
+        size = max(FEWEST_ROWS, numbers // max(self._table.shape[1], width))
         picked: Tensor | None = None
         for begin in range(0, count, size):
             span = slice(begin, min(begin + size, count))
@@ -108,36 +106,40 @@ class SparseFeatures:
 
     def __init__(self, table: Tensor, rows: Tensor | None) -> None:
         """Keep what is not zero of the rows that take part."""
-        chosen = table if rows is None else table[rows]
-        self._by_row = _sparse(chosen)
-        self._by_column = _sparse(chosen.T)
+        entries = table.to_sparse()
+        chosen = entries if rows is None else entries.index_select(0, rows)
+        self._by_row = _by_row(chosen)
+        self._by_column = _by_row(chosen.T)
 
     def forward(self, weight: Tensor, bias: Tensor) -> Tensor:
         """One sparse product."""
         self._use(weight.dtype)
         return (self._by_row @ weight.T.contiguous()).add_(bias)
 
-    def backward(self, upstream: Upstream, parts: Sequence[Part], outputs: int) -> tuple[Tensor, Tensor]:
-        """One sparse product per part's outputs."""
-        like = upstream(slice(0, 0), slice(0, 0))
-        of_weight, of_bias = like.new_zeros(outputs, self._by_column.shape[0]), like.new_zeros(outputs)
-        whole = like.new_zeros(self._by_row.shape[0], outputs)
-        for rows, part in parts:
+    def backward(self, upstream: Upstream, parts: Sequence[Part], of_weight: Tensor, of_bias: Tensor) -> None:
+        """One sparse product for all parts."""
+        whole = of_weight.new_zeros(self._by_row.shape[0], len(of_bias))
+        for rows, outputs in parts:
             at = slice(0, len(whole)) if rows is None else rows
-            whole[at, part] = upstream(at, part)
-        of_weight.copy_((self._by_column @ whole).T)
-        return of_weight, whole.sum(dim=0, out=of_bias)
+            whole[at, outputs] = upstream(at, outputs)
+        of_weight += (self._by_column @ whole).T
+        of_bias += whole.sum(dim=0)
 
     def _use(self, dtype: torch.dtype) -> None:
         if self._by_row.dtype != dtype:
             self._by_row, self._by_column = self._by_row.to(dtype), self._by_column.to(dtype)
 
 
-def _sparse(table: Tensor) -> Tensor:
-    """The table by rows, with indices of four bytes: half the memory, and what the library underneath wants."""
+def _by_row(entries: Tensor) -> Tensor:
+    """A sparse table by rows, with indices of four bytes: half the memory, and what the library underneath wants."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        wide = table.to_sparse_csr()
+        wide = entries.to_sparse_csr()
         return torch.sparse_csr_tensor(
-            wide.crow_indices().int(), wide.col_indices().int(), wide.values(), size=table.shape, dtype=table.dtype
+            wide.crow_indices().int(),
+            wide.col_indices().int(),
+            wide.values(),
+            size=wide.shape,
+            dtype=wide.dtype,
+            check_invariants=True,
         )

@@ -26,7 +26,7 @@ class ModulePasses:
         self.device = data.features.device
         self._network = network
         self._features = data.features
-        self._heads = [data.tasks.index(task) for task in tasks]
+        self._heads = [data.position(task.name) for task in tasks]
         self._union = union_of(tasks, len(data.features))
         self._shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
         self._rows_at_a_time = ROWS_AT_A_TIME if self.device.type == "cpu" else ROWS_ON_AN_ACCELERATOR
@@ -39,7 +39,7 @@ class ModulePasses:
         with torch.no_grad():
             blocks = [self._logits(weights, block, x.dtype) for block in self._blocks(None)]
         return tuple(
-            torch.cat([block[task] for block in blocks]).index_select(0, places)
+            torch.cat([block[task].T for block in blocks], dim=1).index_select(1, places)
             for task, places in enumerate(self._union.positions)
         )
 
@@ -56,7 +56,7 @@ class ModulePasses:
                 parts = torch.autograd.grad(
                     logits[task],
                     list(leaves.values()),
-                    slope[block],
+                    slope[:, block].T,
                     retain_graph=task + 1 < len(slopes),
                     materialize_grads=True,  # the other tasks' heads have no part in this one
                 )

@@ -1,9 +1,12 @@
 """The network that all tasks share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
+
+M = TypeVar("M", bound=nn.Module)
 
 
 class Heads(nn.Module):
@@ -39,11 +42,16 @@ class SharedNetwork(nn.Module):
         return logits
 
 
-def seeded_network(features: int, hidden: int, classes: Sequence[int], seed: int) -> SharedNetwork:
-    """The network whose initial weights depend on the seed alone, not on what else drew random numbers before."""
+def seeded(make: Callable[[], M], seed: int) -> M:
+    """A module whose initial weights depend on the seed alone, not on what else drew random numbers before."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return SharedNetwork(features, hidden, classes)
+        return make()
+
+
+def seeded_network(features: int, hidden: int, classes: Sequence[int], seed: int) -> SharedNetwork:
+    """The default network with the initial weights of that seed."""
+    return seeded(lambda: SharedNetwork(features, hidden, classes), seed)
 
 
 class LabelProbabilities(nn.Module):

@@ -1,4 +1,8 @@
-"""What the robust problem asks of a network: logits of its tasks, and gradients back from them."""
+"""What the robust problem asks of a network: logits of its tasks, and gradients back from them.
+
+Logits stand label by label, (labels, samples): a softmax over few labels is then a handful of operations on long
+vectors, ten times as fast as one short softmax per sample.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -13,7 +17,7 @@ class Cotangent(NamedTuple):
     """The derivative of one number in the logits of one task."""
 
     samples: Tensor | None  # (k,): the samples of the task that have a part in it; None: the values are of all samples
-    values: Tensor  # (k, labels)
+    values: Tensor  # (labels, k)
 
 
 class Passes(Protocol):
@@ -25,7 +29,7 @@ class Passes(Protocol):
         ...
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Logits per task, one row per sample of the task, of the network with the weights ``x``; no graph is kept."""
+        """Logits per task, (labels, samples of the task), of the network with the weights ``x``; no graph is kept."""
         ...
 
     def backward(self, cotangents: Sequence[Cotangent]) -> Tensor:
@@ -68,12 +72,12 @@ def _maps(positions: Sequence[Tensor], size: int) -> tuple[tuple[Tensor, ...], t
 
 
 def in_union(union: Union, task: int, cotangent: Cotangent) -> Tensor:
-    """The cotangent with one row per sample of the union, zero where it says nothing."""
+    """The cotangent with one column per sample of the union, zero where it says nothing."""
     values = cotangent.values
     if cotangent.samples is None:
         # Picked by a fixed map rather than written to places: repeatable on every device.
-        padded = torch.cat([values, values.new_zeros(1, values.shape[1])])
-        return padded.index_select(0, union.members[task])
-    whole = values.new_zeros(union.size, values.shape[1])
-    whole[union.positions[task][cotangent.samples]] = values
+        padded = torch.cat([values, values.new_zeros(len(values), 1)], dim=1)
+        return padded.index_select(1, union.members[task])
+    whole = values.new_zeros(len(values), union.size)
+    whole[:, union.positions[task][cotangent.samples]] = values
     return whole

@@ -1,6 +1,6 @@
 """Robust multi-task learning with a prioritised task, as the oracle that the solver works on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -20,7 +20,7 @@ class _Forward(NamedTuple):
     """The last forward pass: a gradient at the same point needs no second one."""
 
     x: Tensor
-    logits: tuple[Tensor, ...]
+    logits: tuple[Tensor, ...]  # per task, (labels, samples)
 
 
 class RobustMultiTask:
@@ -58,6 +58,7 @@ class RobustMultiTask:
         if objective in thresholds:
             raise ValueError(f"task {objective!r} cannot be the objective and a constraint at once")
         self._tasks = tuple(data[name] for name in (objective, *thresholds))
+        self._targets = tuple(task.targets.T.contiguous() for task in self._tasks)
         self._passes = passes_of(network, data, self._tasks)
         self._thresholds = tuple(thresholds.values())
         self._regularisation = regularisation
@@ -80,7 +81,7 @@ class RobustMultiTask:
         """The loss of every sample, per task of the problem: one forward pass over all samples."""
         logits = self._passes.forward(x.to(self._passes.device))
         self._last = _Forward(x, logits)
-        return tuple(cross_entropy(task_logits, t.targets) for t, task_logits in zip(self._tasks, logits, strict=True))
+        return tuple(cross_entropy(*pair, dim=0) for pair in zip(logits, self._targets, strict=True))
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
@@ -96,24 +97,47 @@ class RobustMultiTask:
     @torch.no_grad()
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """Danskin: the gradient of each worst case is the gradient of the loss under its worst weights."""
+        weights = (evaluation.maximisers.y, *evaluation.maximisers.w)
+        gradients = self._weighted_gradients(evaluation, weights)
+        return Gradients(gradients[0].add_(evaluation.x, alpha=self._weight_decay), gradients[1:])
+
+    @torch.no_grad()
+    def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
+        """The constraint under given weights, a row each: one product with the losses of the last forward pass."""
+        logits, targets = self._logits_at(evaluation)[1 + constraint], self._targets[1 + constraint]
+        losses, n = cross_entropy(logits, targets, dim=0).to(points), points.shape[1]
+        price = self._regularisation * n / 2 * ((points - 1 / n) ** 2).sum(dim=1)
+        return points @ losses - price - self._thresholds[constraint]
+
+    @torch.no_grad()
+    def cut_gradient(self, evaluation: Evaluation, constraint: int, points: Tensor, factors: Tensor) -> Tensor:
+        """A constraint is linear in its weights, so that the sum is one backward pass under the summed weights."""
+        weights = [points.new_zeros(task.size) for task in self._tasks]
+        weights[1 + constraint] = factors @ points
+        return self._weighted_gradients(evaluation, weights)[1 + constraint]
+
+    def _weighted_gradients(self, evaluation: Evaluation, weights: Sequence[Tensor | None]) -> Tensor:
+        """The gradient of the loss of each task under given weights of its samples: (tasks, len(x))."""
+        cotangents = []
+        for logits, targets, task_weights in zip(self._logits_at(evaluation), self._targets, weights, strict=True):
+            assert task_weights is not None  # every task of this problem has a maximiser
+            cotangents.append(self._cotangent(logits, targets, task_weights.to(logits)))
+        return self._passes.backward(cotangents).to(evaluation.x.device)
+
+    def _logits_at(self, evaluation: Evaluation) -> tuple[Tensor, ...]:
+        """The logits at an evaluated point: those of the last forward pass, or else of another one."""
         if self._last is None or self._last.x is not evaluation.x:
             self.losses(evaluation.x)
         assert self._last is not None  # it has just been set
-        weights = (evaluation.maximisers.y, *evaluation.maximisers.w)
-        cotangents = []
-        for task, logits, task_weights in zip(self._tasks, self._last.logits, weights, strict=True):
-            assert task_weights is not None  # every task of this problem has a maximiser
-            cotangents.append(self._cotangent(task, logits, task_weights.to(logits)))
-        gradients = self._passes.backward(cotangents).to(evaluation.x.device)
-        return Gradients(gradients[0].add_(evaluation.x, alpha=self._weight_decay), gradients[1:])
+        return self._last.logits
 
-    def _cotangent(self, task: Task, logits: Tensor, weights: Tensor) -> Cotangent:
+    def _cotangent(self, logits: Tensor, targets: Tensor, weights: Tensor) -> Cotangent:
         """The derivative of sum_i weights_i loss_i in the logits."""
         if self._dense:
-            return Cotangent(None, weights[:, None] * cross_entropy_slope(logits, task.targets))
+            return Cotangent(None, weights * cross_entropy_slope(logits, targets, dim=0))
         support = weights.nonzero(as_tuple=True)[0]
-        slope = cross_entropy_slope(logits[support], task.targets[support])
-        return Cotangent(support, weights[support, None] * slope)
+        slope = cross_entropy_slope(logits[:, support], targets[:, support], dim=0)
+        return Cotangent(support, weights[support] * slope)
 
 
 def passes_of(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:

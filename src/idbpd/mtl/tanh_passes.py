@@ -15,6 +15,11 @@ from idbpd.mtl.passes import Cotangent, in_union, union_of
 # with 1296 features). Where picking would cost more than it saves, rows without weight are multiplied by zero.
 UNITS_PER_PICK = 30
 
+# The same for the hidden activations, with few labels: picking a row costs as much as multiplying three.
+PICKS_PER_ROW = 3
+
+tanh_backward = torch.ops.aten.tanh_backward.default  # slope times 1 - h^2, without a copy in between
+
 
 class _Weights(NamedTuple):
     """The flat vector as the layers' weights, the heads of the problem's tasks in one."""
@@ -23,6 +28,13 @@ class _Weights(NamedTuple):
     bias: Tensor  # (hidden,)
     heads: Tensor  # (labels of all tasks, hidden)
     offsets: Tensor  # (labels of all tasks,)
+
+
+class _Weighted(NamedTuple):
+    """The rows that any task gave weight, and the same by the tasks that did."""
+
+    rows: Tensor | None  # None: all
+    parts: list[Part]
 
 
 class TanhPasses:
@@ -41,8 +53,8 @@ class TanhPasses:
         self._units, self._inputs = network.trunk.weight.shape
         self._count = sum(parameter.numel() for parameter in network.parameters())
         self._labels = list(_spans([len(task.labels) for task in tasks]))
-        begins = dict(zip(data.tasks, _head_begins(self._units, self._inputs, data.classes), strict=True))
-        self._head_begins = [begins[task] for task in tasks]
+        begins = list(_head_begins(self._units, self._inputs, data.classes))
+        self._head_begins = [begins[data.position(task.name)] for task in tasks]
         self._last: tuple[_Weights, Tensor] | None = None
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
@@ -50,9 +62,9 @@ class TanhPasses:
         weights = self._weights(x)
         hidden = self._features.forward(weights.trunk, weights.bias).tanh_()
         self._last = weights, hidden
-        logits = torch.addmm(weights.offsets, hidden, weights.heads.T)
+        logits = torch.addmm(weights.offsets[:, None], weights.heads, hidden.T)
         return tuple(
-            logits[:, labels].index_select(0, places)
+            logits[labels].index_select(1, places)
             for labels, places in zip(self._labels, self._union.positions, strict=True)
         )
 
@@ -60,43 +72,54 @@ class TanhPasses:
         """The gradients of all tasks from one way through the rows that any of them gave weight."""
         assert self._last is not None  # there is no backward pass before a forward pass
         weights, hidden = self._last
-        slopes = torch.cat([in_union(self._union, task, c) for task, c in enumerate(cotangents)], dim=1)
+        slopes = torch.cat([in_union(self._union, task, c) for task, c in enumerate(cotangents)])
+        # The heads side by side, each for its own copy of the hidden units: one product leads back to all of them.
+        spread = hidden.new_zeros(len(slopes), self._units * len(cotangents))
+        for task, labels in enumerate(self._labels):
+            spread[labels, task * self._units : (task + 1) * self._units] = weights.heads[labels]
 
         def upstream(rows: Tensor | slice, outputs: slice) -> Tensor:
             """The derivative in the pre-activations for the tasks whose hidden units these are."""
-            h, slope = hidden[rows], slopes[rows]
-            tasks = range(outputs.start // self._units, outputs.stop // self._units)
-            back = [slope[:, self._labels[task]] @ weights.heads[self._labels[task]] for task in tasks]
-            return (1 - h * h).repeat(1, len(back)).mul_(torch.cat(back, dim=1)) if back else h
+            labels = self._labels_of(outputs)
+            h, slope = _picked(hidden, 0, rows), _picked(slopes[labels], 1, rows)
+            back = slope.T @ spread[labels, outputs]
+            into: Tensor = tanh_backward(back.view(len(h), -1, self._units), h.unsqueeze(1))
+            return into.flatten(1)
 
-        parts = self._parts(cotangents)
-        of_trunk, of_bias = self._features.backward(upstream, parts, self._units * len(cotangents))
-        of_heads = torch.zeros_like(weights.heads)
-        for rows, _ in parts:
-            # Of every task, also those that a part is not about: there the slopes are zero.
-            of_heads += slopes.T @ hidden if rows is None else slopes[rows].T @ hidden[rows]
-        return self._flat(of_trunk, of_bias, of_heads, slopes.sum(dim=0))
+        weighted = self._with_weight(cotangents)
+        of_trunk = hidden.new_zeros(self._units * len(cotangents), self._inputs)
+        of_bias = hidden.new_zeros(len(of_trunk))
+        self._features.backward(upstream, weighted.parts, of_trunk, of_bias)
+        rows = weighted.rows
+        if rows is None or PICKS_PER_ROW * len(rows) > len(hidden):
+            of_heads = slopes @ hidden
+        else:
+            of_heads = slopes.index_select(1, rows) @ hidden.index_select(0, rows)
+        return self._flat(of_trunk, of_bias, of_heads, slopes.sum(dim=1))
 
-    def _parts(self, cotangents: Sequence[Cotangent]) -> list[Part]:
+    def _labels_of(self, outputs: slice) -> slice:
+        """The labels of the tasks whose hidden units the outputs are."""
+        first, last = outputs.start // self._units, outputs.stop // self._units
+        return slice(self._labels[first].start, self._labels[last - 1].stop)
+
+    def _with_weight(self, cotangents: Sequence[Cotangent]) -> _Weighted:
         """The rows with weight, by the tasks that gave it: rows of the same tasks go through one product."""
-        tasks, everything = len(cotangents), Part(None, slice(0, self._units * len(cotangents)))
-        given: list[Tensor] = []
-        for cotangent, places in zip(cotangents, self._union.positions, strict=True):
-            if cotangent.samples is None:
-                return [everything]
-            given.append(places[cotangent.samples])
+        everything = _Weighted(None, [Part(None, slice(0, self._units * len(cotangents)))])
         code = torch.zeros(self._union.size, dtype=torch.int64, device=self.device)
-        for task, rows in enumerate(given):
-            code[rows] += 1 << task
-        needless = tasks * self._union.size - sum(len(rows) for rows in given)
-        picks = int(code.count_nonzero())
-        if needless * self._units <= UNITS_PER_PICK * picks:
-            return [everything]
+        needless = len(cotangents) * self._union.size
+        for task, (cotangent, places) in enumerate(zip(cotangents, self._union.positions, strict=True)):
+            if cotangent.samples is None:
+                return everything
+            code[places[cotangent.samples]] += 1 << task
+            needless -= len(cotangent.samples)
+        rows = code.nonzero(as_tuple=True)[0]
+        if needless * self._units <= UNITS_PER_PICK * len(rows):
+            return everything
         parts = []
-        for combination in code.unique().tolist():
-            rows = (code == combination).nonzero(as_tuple=True)[0]
-            parts += [Part(rows, slice(a * self._units, b * self._units)) for a, b in _runs(combination)]
-        return parts
+        for combination in sorted(set(code[rows].tolist())):
+            of_these = (code == combination).nonzero(as_tuple=True)[0]
+            parts += [Part(of_these, slice(a * self._units, b * self._units)) for a, b in _runs(combination)]
+        return _Weighted(rows, parts)
 
     def _weights(self, x: Tensor) -> _Weights:
         units, inputs = self._units, self._inputs
@@ -119,6 +142,13 @@ class TanhPasses:
             head = torch.cat([of_heads[labels].flatten(), of_offsets[labels]])
             gradients[task, begin : begin + len(head)] = head
         return gradients
+
+
+def _picked(table: Tensor, dim: int, places: Tensor | slice) -> Tensor:
+    """Rows or columns of a table; where they are a range, without a copy."""
+    if isinstance(places, slice):
+        return table.narrow(dim, places.start, places.stop - places.start)
+    return table.index_select(dim, places)
 
 
 def _head_begins(units: int, inputs: int, classes: Sequence[int]) -> Iterator[int]:

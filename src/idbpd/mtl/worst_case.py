@@ -25,6 +25,8 @@ class WorstCase(NamedTuple):
 
 def worst_case(losses: Tensor, regularisation: float) -> WorstCase:
     """The worst case of ``losses``. Sums run in float64: a search compares differences that float32 does not show."""
+    if losses.device.type == "mps":
+        losses = losses.cpu()  # Apple's devices have no float64
     losses = losses.double()
     n = len(losses)
     weights = Simplex(n).project(1 / n + losses / (regularisation * n))

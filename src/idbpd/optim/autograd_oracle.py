@@ -80,6 +80,24 @@ class AutogradOracle:
         g = torch.stack(rows[1:]) if len(rows) > 1 else rows[0].new_zeros((0, rows[0].numel()))
         return Gradients(rows[0], g)
 
+    def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
+        """The constraint's function at each row of ``points``."""
+        with torch.no_grad():
+            return self._cuts(evaluation.x, constraint, points)
+
+    def cut_gradient(self, evaluation: Evaluation, constraint: int, points: Tensor, factors: Tensor) -> Tensor:
+        """One backward pass for all rows of ``points``."""
+        x = evaluation.x.detach().requires_grad_()
+        with torch.enable_grad():
+            total = factors.to(torch.float64) @ self._cuts(x, constraint, points)
+        (gradient,) = torch.autograd.grad(total, x)
+        return gradient
+
+    def _cuts(self, x: Tensor, constraint: int, points: Tensor) -> Tensor:
+        name, function, over = self._terms[1 + constraint]
+        value_at = self._at(x, name, function)
+        return torch.stack([value_at(None if over is None else point) for point in points]).to(torch.float64)
+
     def _at(self, x: Tensor, name: str, function: Function) -> Callable[[Tensor | None], Tensor]:
         """``function`` at a fixed ``x`` as a function of its second argument, checked to return one number."""
         point = self._layout.restore(x)

@@ -79,12 +79,12 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def load_state(path: str | Path, device: torch.device | str | None = None) -> RunState:
-    """The state that `save_state` wrote, on ``device`` (where it was, when None)."""
-    return load_noted_state(path, device)[0]
+def load_state(path: str | Path) -> RunState:
+    """The state that `save_state` wrote, each tensor on the device where it was."""
+    return load_noted_state(path)[0]
 
 
-def load_noted_state(path: str | Path, device: torch.device | str | None = None) -> tuple[RunState, dict[str, Any]]:
+def load_noted_state(path: str | Path) -> tuple[RunState, dict[str, Any]]:
     """The state that `save_state` wrote, and the note beside it.
 
     A ``ValueError`` says what is wrong with a file that is damaged, of another version, or something else.
@@ -99,7 +99,7 @@ def load_noted_state(path: str | Path, device: torch.device | str | None = None)
     if hashlib.sha256(body).hexdigest() != words[1]:
         raise ValueError(f"{path} is damaged: its content does not match its checksum")
     try:
-        content = torch.load(io.BytesIO(body), map_location=device, weights_only=True)
+        content = torch.load(io.BytesIO(body), weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise ValueError(f"{path} is not a saved state") from error
     state = _decode(content["state"])

@@ -5,7 +5,7 @@ values ``f(x) = max_y phi(x, y)`` and ``g_i(x) = max_w psi_i(x, w)`` and, on req
 gradients are asked separately, because a line search needs many values and few gradients.
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -68,4 +68,17 @@ class Oracle(Protocol):
 
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """Gradients at an evaluated point. May be asked of any evaluation; it may be cheaper for the latest one."""
+        ...
+
+
+@runtime_checkable
+class CutOracle(Oracle, Protocol):
+    """An oracle that also knows a constraint at a w of the method's choice: what methods of cuts need."""
+
+    def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
+        """psi_constraint at an evaluated x and each row of ``points``; (rows,), float64."""
+        ...
+
+    def cut_gradient(self, evaluation: Evaluation, constraint: int, points: Tensor, factors: Tensor) -> Tensor:
+        """The gradient in x of the same values, summed with ``factors``; (d,)."""
         ...

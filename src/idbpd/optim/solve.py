@@ -12,7 +12,7 @@ from idbpd.optim.idbpd import IDBPD
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.layout import Layout, Point, flatten
 from idbpd.optim.method import Iterate, Method, Status
-from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers, Oracle
+from idbpd.optim.oracle import AscentSteps, CutOracle, Evaluation, Gradients, Maximisers, Oracle
 from idbpd.optim.problem import Problem
 from idbpd.optim.solution import Record, RunState, Solution, empty_history, first_best
 
@@ -236,3 +236,15 @@ class _Counted:
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         self.gradients += 1
         return self._oracle.differentiate(evaluation)
+
+    def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
+        return self._with_cuts().cut_values(evaluation, constraint, points)
+
+    def cut_gradient(self, evaluation: Evaluation, constraint: int, points: Tensor, factors: Tensor) -> Tensor:
+        self.gradients += 1
+        return self._with_cuts().cut_gradient(evaluation, constraint, points, factors)
+
+    def _with_cuts(self) -> CutOracle:
+        if not isinstance(self._oracle, CutOracle):
+            raise TypeError(f"{type(self._oracle).__name__} cannot evaluate a constraint at a given w (CutOracle)")
+        return self._oracle

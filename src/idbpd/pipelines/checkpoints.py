@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-
 from idbpd.errors import ConfigurationError
 from idbpd.optim import RunState, load_noted_state, save_state
 from idbpd.pipelines.parameters import CheckpointParameters
@@ -49,15 +47,18 @@ class StageCheckpoint:
         self._latest = folder / f"{stage}-{content_key(made_with)}.state"
         self._finished = self._latest.with_suffix(".finished")
         self._next = time.monotonic() + (parameters.every_seconds or 0)
-        self._last_good: int | None = None
+        self._last_good: int | None = None  # the step of the state on disk
+        self._failing = False  # whether the last write failed
         self.seconds: list[float] = []  # of the steps so far, over all sessions; the clock of the solve writes here
 
-    def find(self, device: torch.device) -> Found | None:
+    def find(self) -> Found | None:
         """Where an earlier session of the same run got to; None where it begins anew."""
+        for half in self._folder.glob(f".partial-{self._latest.stem}.*"):  # of a session killed while it wrote
+            half.unlink(missing_ok=True)
         if self._parameters.resume == "never":
             return None
         for path in (self._finished, self._latest):
-            found = self._read(path, device)
+            found = self._read(path)
             if found is not None:
                 what = "is done" if path == self._finished else "goes on"
                 logger.info(
@@ -71,7 +72,7 @@ class StageCheckpoint:
                 )
                 self._last_good = found.state.step
                 return found
-        self._refuse_others(device)
+        self._refuse_others()
         return None
 
     def due(self, step: int) -> bool:
@@ -103,27 +104,22 @@ class StageCheckpoint:
             self._folder.mkdir(parents=True, exist_ok=True)
             save_state(state, path, {"made_with": self._made_with, "seconds": seconds})
         except OSError as error:
-            kept = "there is none yet" if self._last_good is None else f"the one of step {self._last_good} stays"
-            logger.warning(
-                "%s: the checkpoint of step %d could not be written to %s: %s; the run goes on, %s",
-                self._stage,
-                state.step,
-                path,
-                error.strerror or error,
-                kept,
-            )
-            written = False
+            if not self._failing:  # said once: it may stay so for hours
+                kept = "there is none yet" if self._last_good is None else f"the one of step {self._last_good} stays"
+                what = f"the checkpoint of step {state.step} could not be written to {path}: {error.strerror or error}"
+                logger.warning("%s: %s; the run goes on, %s", self._stage, what, kept)
+            self._failing = True
         else:
-            self._last_good, written = state.step, True
+            self._last_good, self._failing = state.step, False
         now = time.monotonic()
         self._next = now + max(self._parameters.every_seconds or 0, SHARE_OF_TIME * (now - begin))
-        return written
+        return not self._failing
 
-    def _read(self, path: Path, device: torch.device) -> Found | None:
+    def _read(self, path: Path) -> Found | None:
         if not path.exists():
             return None
         try:
-            state, note = load_noted_state(path, device)
+            state, note = load_noted_state(path)
         except (ValueError, OSError) as error:
             logger.warning("%s; it is not used", error)
             return None
@@ -135,14 +131,14 @@ class StageCheckpoint:
             )
         return Found(state, note["seconds"])
 
-    def _refuse_others(self, device: torch.device) -> None:
+    def _refuse_others(self) -> None:
         """Say why the latest state of this stage is not gone on from, where there is one."""
         others = self._others()
         if not others:
             return
         path = others[0]
         try:
-            _, note = load_noted_state(path, device)
+            _, note = load_noted_state(path)
         except (ValueError, OSError) as error:
             logger.warning("%s; it is not used", error)
             return

@@ -63,7 +63,7 @@ def solve_durably(
 
     Without a checkpoint it is done in one go or not at all.
     """
-    found = None if checkpoint is None else checkpoint.find(built.data.features.device)
+    found = None if checkpoint is None else checkpoint.find()
     seconds = [] if found is None else found.seconds
     if checkpoint is not None:
         checkpoint.seconds = seconds

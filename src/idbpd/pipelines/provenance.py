@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from idbpd.errors import ConfigurationError
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
 
 # What decides which numbers a solver finds: another line of code in these may be another last digit.
-SOLVER_CODE = ("optim", "baselines", "mtl", "pipelines/robust_problem.py")
+SOLVER_CODE = ("optim", "baselines", "mtl", "pipelines/robust_problem.py", "pipelines/network.py")
 
 
 def settings(
@@ -44,13 +45,12 @@ def parameters_of(block: str, parameters: BaseModel) -> dict[str, Any]:
 
 def surroundings(device: torch.device, network: nn.Module) -> dict[str, Any]:
     """What can change the last digits of a result although the problem is the same: machine, libraries and code."""
-    on_gpu = device.type == "cuda"
     return {
-        "device": torch.cuda.get_device_name(device) if on_gpu else device.type,
+        "device": f"{device} {torch.cuda.get_device_name(device)}" if device.type == "cuda" else str(device),
         "instruction set": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "torch": str(torch.__version__),
-        "solver code (SHA-256)": _code_sha256(_solver_files()),
+        "solver code (SHA-256)": _solver_sha256(),
         "network code (SHA-256)": _code_sha256([Path(inspect.getfile(type(network)))]),
     }
 
@@ -88,11 +88,12 @@ def require_same(made_with: Mapping[str, Any], now: Mapping[str, Any], result: s
         )
 
 
-def _solver_files() -> Iterable[Path]:
+@cache
+def _solver_sha256() -> str:
+    """Read once: a file that is edited while a run goes on is not the code that runs."""
     root = Path(idbpd.__file__).parent
-    for name in SOLVER_CODE:
-        path = root / name
-        yield from [path] if path.is_file() else sorted(path.rglob("*.py"))
+    paths = [root / name for name in SOLVER_CODE]
+    return _code_sha256(file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*.py"))))
 
 
 def _code_sha256(files: Iterable[Path]) -> str:

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from idbpd.mtl import MultiTaskData, RobustMultiTask, SharedNetwork, seeded_network
+from idbpd.mtl import MultiTaskData, RobustMultiTask
 from idbpd.optim import Oracle, Solution
-from idbpd.pipelines.devices import resolve_device
+from idbpd.pipelines.devices import HOST, has_float64, resolve_device
+from idbpd.pipelines.network import build_network
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
 
 
@@ -21,7 +22,7 @@ class BuiltProblem(NamedTuple):
     """A problem, the network it is about, the weights that the network began with, and the data where they are used."""
 
     oracle: Oracle
-    network: SharedNetwork
+    network: nn.Module
     initial_weights: dict[str, Tensor]
     data: MultiTaskData
 
@@ -35,9 +36,15 @@ def build_problem(
     compute: ComputeParameters,
     seed: int,
 ) -> BuiltProblem:
-    """Put network and data on the device and state what is minimised under which thresholds."""
+    """Put network and data on the device and state what is minimised under which thresholds.
+
+    On a device without float64 the weights that the solver works on stay on the host: its values are float64. What is
+    asked for in float64, such as a certificate, is computed on the host altogether.
+    """
     device, dtype = resolve_device(compute.device), getattr(torch, compute.dtype)
-    network = seeded_network(data.features.shape[1], model.hidden, data.classes, seed).to(device, dtype)
+    if dtype is torch.float64 and not has_float64(device):
+        device = HOST
+    network = build_network(model, data, seed).to(device, dtype)
     data = data.to(device, dtype)
     oracle = RobustMultiTask(
         network,
@@ -47,7 +54,8 @@ def build_problem(
         regularisation=problem.regularisation,
         weight_decay=problem.weight_decay,
     )
-    weights = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    solver_device = device if has_float64(device) else HOST
+    weights = {name: parameter.detach().clone().to(solver_device) for name, parameter in network.named_parameters()}
     return BuiltProblem(oracle, network, weights, data)
 
 

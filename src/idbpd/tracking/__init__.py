@@ -1,7 +1,27 @@
-"""MLflow at the edge: a hook that opens and closes runs, and datasets that log what they save."""
+"""MLflow at the edge: hooks that open and close runs, and datasets that log what they save and read what is kept."""
 
+from idbpd.tracking.benchmark import TrackedCellsDataset
+from idbpd.tracking.champion import ChampionDataset
 from idbpd.tracking.hook import TrackingHook
+from idbpd.tracking.inputs import TrackedInputDataset
 from idbpd.tracking.model import TrackedModelDataset
+from idbpd.tracking.model_files import verify_model
+from idbpd.tracking.recorded_run import RecordedRunDataset
+from idbpd.tracking.retraining import RetrainingDataset
+from idbpd.tracking.retraining_hook import RetrainingHook
+from idbpd.tracking.scoring import ScoringModelDataset
 from idbpd.tracking.tracked import TrackedDataset
 
-__all__ = ["TrackedDataset", "TrackedModelDataset", "TrackingHook"]
+__all__ = [
+    "ChampionDataset",
+    "RecordedRunDataset",
+    "RetrainingDataset",
+    "RetrainingHook",
+    "ScoringModelDataset",
+    "TrackedCellsDataset",
+    "TrackedDataset",
+    "TrackedInputDataset",
+    "TrackedModelDataset",
+    "TrackingHook",
+    "verify_model",
+]

@@ -1,31 +1,41 @@
 """One MLflow run per execution: opened before the first node, closed with how it really ended."""
 
 import atexit
+import json
 import logging
 import os
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
-import threading
+import time
+import uuid
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from kedro.config import MissingConfigException
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
-from mlflow import MlflowClient
-from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_RUN_NAME
+from kedro.framework.project import settings
 from rich.console import Console
 
-from idbpd.tracking.logging import log_parameters
-from idbpd.tracking.runs import PARENT_RUN_VARIABLE, end_runs
-from idbpd.tracking.settings import TrackingSettings
-from idbpd.tracking.store import open_store
+from idbpd.program import installed_packages
+from idbpd.redaction import redact_logs, redacted, remember_credentials
+from idbpd.tracking.delivery import send
+from idbpd.tracking.execution import execution_tags
+from idbpd.tracking.journal import Journal
+from idbpd.tracking.leftovers import send_leftovers
+from idbpd.tracking.logging import parameters
+from idbpd.tracking.runs import EXECUTION_VARIABLE, parent_of
+from idbpd.tracking.settings import OUTBOX, TrackingSettings
+from idbpd.tracking.stopping import Stopping
+from idbpd.tracking.store import PATIENCE, URI_VARIABLE, address, open_store
 from idbpd.validation import validated
 
-URI_VARIABLE = "MLFLOW_TRACKING_URI"
+LONGEST_REASON = 500
+
+logger = logging.getLogger(__name__)
 
 # MLflow creates its tables with a line of log for each.
 for name in ("alembic", "mlflow"):
@@ -37,63 +47,92 @@ class TrackingHook:
 
     def __init__(self) -> None:
         """Nothing is open yet."""
-        self._run: str | None = None
-        self._uri = ""
+        self._journal: Journal | None = None
         self._environment: dict[str, str | None] = {}
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Take what the run will need to know."""
-        self._config = validated("mlflow", TrackingSettings, context.config_loader["mlflow"])
-        self._parameters: dict[str, Any] = context.config_loader["parameters"]
+        """Take what the run will need to know, and what nobody must."""
+        loader = context.config_loader
+        self._config = validated("mlflow", TrackingSettings, loader["mlflow"])
+        self._parameters: dict[str, Any] = loader["parameters"]
+        self._kedro_environment: str = context.env or str(settings.CONFIG_LOADER_ARGS["default_run_env"])
         self._project_path = context.project_path
+        with suppress(MissingConfigException):  # most projects have none
+            remember_credentials(loader["credentials"])
+        redact_logs()
 
     @hook_impl
     def before_pipeline_run(self, run_params: dict[str, Any]) -> None:
-        """Open the run, tagged with the code it ran on and the command that started it."""
+        """Open the run, tagged with the code it runs on and the command that started it."""
         if not self._config.enabled:
             return
-        uri = os.environ.get(URI_VARIABLE) or self._config.tracking_uri
         folder = self._project_path / self._config.folder
-        self._uri, experiment = open_store(uri, folder, self._config.experiment)
+        store = open_store(os.environ.get(URI_VARIABLE) or self._config.tracking_uri, folder, self._config.experiment)
         pipeline = ", ".join(run_params["pipeline_names"] or ["__default__"])
-        tags = {
-            MLFLOW_RUN_NAME: f"{pipeline} {self._parameters['dataset']}",
-            "pipeline": pipeline,
-            "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-            **_git_tags(self._project_path),
+        header = {
+            "store": address(store.uri),
+            "experiment": self._config.experiment,
+            "artifacts": store.artifacts,
+            "name": f"{pipeline} {self._parameters['dataset']}",
+            "tags": {
+                "pipeline": pipeline,
+                "kedro_env": self._kedro_environment,
+                **execution_tags(self._project_path),
+            },
+            "parameters": parameters(self._parameters).content,
+            "started": int(time.time() * 1000),
         }
-        self._run = str(MlflowClient().create_run(experiment, tags=tags).info.run_id)
-        log_parameters(self._run, self._parameters)
-        self._set_environment({PARENT_RUN_VARIABLE: self._run, URI_VARIABLE: self._uri})
+        execution = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex}"
+        self._journal = Journal.begin(folder / OUTBOX / execution, redacted(header))
+        patience = {name: os.environ.get(name, value) for name, value in PATIENCE.items()}
+        self._set_environment({EXECUTION_VARIABLE: str(self._journal.folder), URI_VARIABLE: store.uri, **patience})
+        send_leftovers(folder / OUTBOX, store.uri)
+        self._log_execution(self._journal)
         # Neither Ctrl-C nor a termination reaches Kedro's error hook; both end the interpreter, and this runs then.
         atexit.register(self._end, "KILLED")
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, _terminate)
+        Stopping(before_exit=lambda: self._end("KILLED")).install(str(run_params["runner"]))
 
     @hook_impl
     def after_pipeline_run(self) -> None:
         """Close the run and say how to look at it."""
-        if self._run is not None:
+        if self._journal is not None:
+            uri = os.environ[URI_VARIABLE]
             self._end("FINISHED")
-            command = shutil.which("mlflow", path=str(Path(sys.executable).parent)) or "mlflow"
-            if shutil.which("mlflow") == command:
-                command = "mlflow"  # the environment is activated: its name will do
-            elif Path(command).is_relative_to(Path.cwd()):
-                command = str(Path(command).relative_to(Path.cwd()))
-            line = f"all runs: {command} ui --backend-store-uri {shlex.quote(self._uri)}"
-            Console().print(line, soft_wrap=True, highlight=False, markup=False)
+            Console().print(f"all runs: {_how_to_look(uri)}", soft_wrap=True, highlight=False, markup=False)
 
     @hook_impl
-    def on_pipeline_error(self) -> None:
-        """Close the run as failed."""
+    def on_pipeline_error(self, error: Exception) -> None:
+        """Close the run as failed, and say why."""
+        if self._journal is not None:
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:LONGEST_REASON]
+            self._journal.append(parent_of(self._journal), "tags", {"error": reason})
         self._end("FAILED")
 
+    def _log_execution(self, journal: Journal) -> None:
+        """The parameters as they were, to repeat the run with, and the installed packages."""
+        parent = parent_of(journal)
+        with TemporaryDirectory() as temporary:
+            whole, packages = Path(temporary) / "parameters.json", Path(temporary) / "packages.txt"
+            whole.write_text(json.dumps(redacted(self._parameters), indent=1) + "\n", encoding="utf-8")
+            packages.write_text(installed_packages(), encoding="utf-8")
+            for file in (whole, packages):
+                journal.append(parent, "artifact", {"file": file.name}, [file])
+        send(journal)
+
     def _end(self, status: str) -> None:
-        if self._run is None:
+        if self._journal is None:
             return
-        run, self._run = self._run, None
-        end_runs(run, status)
+        journal, self._journal = self._journal, None
+        journal.end(parent_of(journal), status)
+        sent = send(journal, now=True)
+        journal.close()
+        if not sent:
+            logger.warning(
+                "not all could be tracked at %s; the rest is kept in %s, and sent by the next run or by: kedro sync",
+                journal.header["store"],
+                journal.folder,
+            )
         atexit.unregister(self._end)
         for name, value in self._environment.items():
             if value is None:
@@ -107,20 +146,13 @@ class TrackingHook:
         os.environ.update(variables)
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    sys.exit(128 + number)
-
-
-def _git_tags(project_path: Path) -> dict[str, str]:
-    """The commit and whether the work tree differs from it; nothing where there is no repository or no git."""
-    try:
-        commit = _git(project_path, "rev-parse", "HEAD")
-        dirty = bool(_git(project_path, "status", "--porcelain"))
-    except (OSError, subprocess.CalledProcessError):
-        return {}
-    return {MLFLOW_GIT_COMMIT: commit, "git.dirty": str(dirty).lower()}
-
-
-def _git(project_path: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(project_path), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+def _how_to_look(uri: str) -> str:
+    """The page of a server; the command that shows a file."""
+    if uri.startswith(("http://", "https://")):
+        return address(uri)
+    command = shutil.which("mlflow", path=str(Path(sys.executable).parent)) or "mlflow"
+    if shutil.which("mlflow") == command:
+        command = "mlflow"  # the environment is activated: its name will do
+    elif Path(command).is_relative_to(Path.cwd()):
+        command = str(Path(command).relative_to(Path.cwd()))
+    return f"{command} ui --backend-store-uri {shlex.quote(address(uri))}"

@@ -3,53 +3,57 @@
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
-from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, RunTag
 
-# One call per point takes a minute for ten thousand points on SQLite; a thousand points a call take a second.
-BATCH = 1000
-
-
-def log_history(run_id: str, history: pd.DataFrame) -> None:
-    """Every column but ``step`` as a metric with its value at each step; what is not finite is left out."""
-    now = int(time.time() * 1000)
-    steps = history["step"].to_numpy()
-    points = [
-        Metric(name, float(value), now, int(step))
-        for name in history.columns.drop("step")
-        for step, value in zip(steps, history[name], strict=True)
-        if math.isfinite(value)
-    ]
-    client = MlflowClient()
-    for begin in range(0, len(points), BATCH):
-        client.log_batch(run_id, metrics=points[begin : begin + BATCH])
+# A point takes MLflow a tenth of a millisecond, whatever the size of a batch: six metrics of every step would take as
+# long as a twentieth of a quick training. The whole history is an artifact; a page of MLflow shows 320 points of it.
+TRACKED_STEPS = 3000
 
 
-def log_metrics(run_id: str, values: Mapping[str, float]) -> None:
-    """Each value as a metric."""
-    now = int(time.time() * 1000)
-    metrics = [Metric(name, float(value), now, 0) for name, value in values.items() if math.isfinite(value)]
-    MlflowClient().log_batch(run_id, metrics=metrics)
+class Content(NamedTuple):
+    """The kind of an entry, and what it says."""
+
+    kind: str
+    content: dict[str, Any]
 
 
-def log_final_metrics(run_id: str, values: Mapping[str, float]) -> None:
+def history(frame: pd.DataFrame) -> Content:
+    """Every column but ``step`` as a metric with its value at each step; what is not finite is left out.
+
+    Of a history with more than `TRACKED_STEPS` steps every second, third ... step is taken, and the last.
+    """
+    series = {}
+    stride = math.ceil(len(frame) / TRACKED_STEPS) or 1
+    taken = frame.index.isin(frame.index[::stride]) | (frame.index == frame.index.max())
+    frame = frame[taken]
+    for name in frame.columns.drop("step"):
+        finite = frame[["step", name]].replace([math.inf, -math.inf], math.nan).dropna()
+        series[name] = {"step": finite["step"].astype(int).tolist(), "value": finite[name].astype(float).tolist()}
+    return Content("metrics", {"time": _now(), "series": series})
+
+
+def metrics(values: Mapping[str, float]) -> Content:
+    """Each value as a metric; what is not finite is left out."""
+    finite = {name: float(value) for name, value in values.items() if math.isfinite(value)}
+    series = {name: {"step": [0], "value": [value]} for name, value in finite.items()}
+    return Content("metrics", {"time": _now(), "series": series})
+
+
+def final_metrics(values: Mapping[str, float]) -> Content:
     """Each value as a metric with the prefix ``final_``: what the returned model has, not what a step had."""
-    log_metrics(run_id, {f"final_{name}": value for name, value in values.items()})
+    return metrics({f"final_{name}": value for name, value in values.items()})
 
 
-def log_parameters(run_id: str, values: Mapping[str, Any]) -> None:
+def parameters(values: Mapping[str, Any]) -> Content:
     """Each value as a parameter, nested blocks flattened with dots."""
-    params = [Param(name, str(value)) for name, value in flatten(values).items()]
-    for begin in range(0, len(params), 100):
-        MlflowClient().log_batch(run_id, params=params[begin : begin + 100])
+    return Content("params", {name: str(value) for name, value in flatten(values).items()})
 
 
-def log_tags(run_id: str, values: Mapping[str, Any]) -> None:
+def tags(values: Mapping[str, Any]) -> Content:
     """Each value as a tag."""
-    MlflowClient().log_batch(run_id, tags=[RunTag(name, str(value)) for name, value in values.items()])
+    return Content("tags", {name: str(value) for name, value in values.items()})
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -67,10 +71,14 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-LOGGERS: dict[str, Callable[[str, Any], None]] = {
-    "history": log_history,
-    "metrics": log_metrics,
-    "final_metrics": log_final_metrics,
-    "parameters": log_parameters,
-    "tags": log_tags,
+def _now() -> int:
+    return int(time.time() * 1000)
+
+
+ENTRIES: dict[str, Callable[[Any], Content]] = {
+    "history": history,
+    "metrics": metrics,
+    "final_metrics": final_metrics,
+    "parameters": parameters,
+    "tags": tags,
 }

@@ -1,49 +1,118 @@
 """The trained model as an MLflow model."""
 
+import json
+import os
+import shutil
 from importlib.metadata import version
-from typing import Any, NoReturn
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import mlflow
+import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
-from torch import Tensor, nn
+from mlflow import MlflowClient
+from mlflow.models import ModelSignature
+from mlflow.types import ColSpec, DataType, Schema
+from safetensors.torch import save_file
 
-from idbpd.tracking.runs import child_run
+from idbpd.datasets.atomic import replacing
+from idbpd.mtl import ExportedModel
+from idbpd.tracking.model_files import model_tags
+from idbpd.tracking.network_code import network_code
+from idbpd.tracking.runs import child_run, track
+
+# Not imported: MLflow runs a copy of it, with the network written out below, where the model is served.
+SERVED_MODEL = Path(__file__).with_name("served_model.py")
+ADDRESS_TAG = "model_uri"  # of a run: where the store has its model
+REQUIREMENTS = ("mlflow", "numpy", "pandas", "safetensors", "torch")
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
 
-class TrackedModelDataset(AbstractDataset[tuple[nn.Module, Tensor], Any]):
-    """Logs a network, with a few rows of features as its example, to the child run that ``run`` names.
+class TrackedModelDataset(AbstractDataset[ExportedModel, str]):
+    """Saves a model as a folder that ``mlflow models serve`` understands, and logs it to the child run ``run`` names.
 
-    It keeps no file of its own: the weights are a dataset already, and MLflow keeps the model.
+    The folder has the weights in safetensors and the network as code; nothing in it is a pickle. Beside it stands
+    a file with the SHA-256 of its files, which are tags of the run and of the logged model too.
+
+    ```yaml
+    model:
+      type: idbpd.tracking.TrackedModelDataset
+      filepath: data/06_models/multi_digits/model
+      run: {dataset: multi_digits, method: idbpd, seed: 0}
+    ```
     """
 
-    def __init__(self, *, run: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
-        """Name the run."""
+    def __init__(self, *, filepath: str, run: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
+        """Name the folder and the run."""
+        self._path = Path(filepath)
         self._run = run
         self.metadata = metadata
 
-    def save(self, data: tuple[nn.Module, Tensor]) -> None:
-        """Log the model; MLflow stores it as an exported program, which can be loaded without this project's code."""
+    @property
+    def path(self) -> Path:
+        """Where the folder is."""
+        return self._path
+
+    def save(self, data: ExportedModel) -> None:
+        """Write the folder, then log it."""
+        partial = self._path.with_name(f".partial-{os.getpid()}-{self._path.name}")
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            _write(data, partial)
+            shutil.rmtree(self._path, ignore_errors=True)
+            partial.rename(self._path)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        tags = model_tags(self._path)
+        with replacing(hashes_beside(self._path)) as file:
+            file.write_text(json.dumps(tags, indent=1) + "\n", encoding="utf-8")
+        content = {"name": "model", "folder": self._path.name, "tags": tags}
+        track(self._run, "model", content, [self._path])
+
+    def load(self) -> str:
+        """The id of the model that this execution logged: by it MLflow registers and loads it."""
         run_id = child_run(self._run)
         if run_id is None:
-            return
-        network, example = data
-        with mlflow.start_run(run_id=run_id):
-            mlflow.pytorch.log_model(
-                network.eval(),
-                name="model",
-                input_example=example.numpy(),
-                # Named here because finding them out would take ten seconds.
-                pip_requirements=[_requirement(package) for package in ("torch", "numpy", "mlflow")],
-            )
+            raise DatasetError("no model was logged: nothing is tracked here, or the tracking store is away")
+        return MlflowClient().get_run(run_id).data.tags[ADDRESS_TAG].removeprefix("models:/")
 
-    def load(self) -> NoReturn:
-        """Refuse: a logged model is loaded from MLflow by its own address."""
-        raise DatasetError("load the model from MLflow, or the weights from the catalog")
+    def _exists(self) -> bool:
+        return self._path.exists()
 
     def _describe(self) -> dict[str, Any]:
-        return dict(self._run)
+        return {"filepath": str(self._path), **self._run}
 
 
-def _requirement(package: str) -> str:
-    """The installed version, without the local part that tells a CPU build from others."""
-    return f"{package}=={version(package).partition('+')[0]}"
+def hashes_beside(folder: Path) -> Path:
+    """The file with the hashes of a model's folder."""
+    return folder.with_name(f"{folder.name}.sha256.json")
+
+
+def _write(model: ExportedModel, folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    network = network_code(model.network, model.example)
+    names = {
+        "tensors": list(network.tensors),
+        "features": model.features,
+        "columns": model.columns,
+        "dtype": str(model.example.dtype).removeprefix("torch."),
+    }
+    with TemporaryDirectory() as temporary:
+        weights, code = Path(temporary) / "weights.safetensors", Path(temporary) / SERVED_MODEL.name
+        save_file(network.tensors, weights, metadata={name: json.dumps(value) for name, value in names.items()})
+        lines = (SERVED_MODEL.read_text(encoding="utf-8"), network.source, "set_model(ServedModel(forward))\n")
+        code.write_text("\n\n".join(lines), encoding="utf-8")
+        mlflow.pyfunc.save_model(
+            folder,
+            python_model=str(code),
+            artifacts={"weights": str(weights)},
+            signature=ModelSignature(_columns(model.features), _columns(model.columns)),
+            input_example=pd.DataFrame(model.example.double().numpy(), columns=list(model.features)),
+            # Named here because finding them out would take ten seconds; a build of torch is not part of the version.
+            pip_requirements=[f"{package}=={version(package).partition('+')[0]}" for package in REQUIREMENTS],
+        )
+
+
+def _columns(names: tuple[str, ...]) -> Schema:
+    return Schema([ColSpec(DataType.double, name) for name in names])

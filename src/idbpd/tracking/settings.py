@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict
 
+OUTBOX = "outbox"  # in the folder below: what is to be tracked and not yet sent
+
 
 class TrackingSettings(BaseModel):
     """Where runs are tracked, if at all."""

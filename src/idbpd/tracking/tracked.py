@@ -1,12 +1,10 @@
-"""A dataset whose content is also an entry of the MLflow run it belongs to."""
+"""Datasets whose content is also an entry of the MLflow run it belongs to."""
 
 from typing import Any
 
-from mlflow import MlflowClient
-
 from idbpd.datasets import AtomicDataset
-from idbpd.tracking.logging import LOGGERS
-from idbpd.tracking.runs import child_run
+from idbpd.tracking.logging import ENTRIES
+from idbpd.tracking.runs import track
 
 
 class TrackedDataset(AtomicDataset):
@@ -36,18 +34,15 @@ class TrackedDataset(AtomicDataset):
     ) -> None:
         """Refuse a kind of entry that does not exist now, not after training."""
         super().__init__(dataset=dataset, metadata=metadata)
-        unknown = set(log or {}) - set(LOGGERS)
+        unknown = set(log or {}) - set(ENTRIES)
         if unknown:
-            raise ValueError(f"cannot log as {', '.join(sorted(unknown))}; choose from {', '.join(LOGGERS)}")
+            raise ValueError(f"cannot log as {', '.join(sorted(unknown))}; choose from {', '.join(ENTRIES)}")
         self._run = run
         self._log = log or {}
 
     def save(self, data: Any) -> None:
         """Save, then log."""
         super().save(data)
-        run_id = child_run(self._run)
-        if run_id is None:
-            return
         for kind, keys in self._log.items():
-            LOGGERS[kind](run_id, {key: data[key] for key in keys} if keys else data)
-        MlflowClient().log_artifact(run_id, str(self.path))
+            track(self._run, *ENTRIES[kind]({key: data[key] for key in keys} if keys else data))
+        track(self._run, "artifact", {"file": self.path.name}, [self.path])

@@ -141,11 +141,10 @@ def _record(
     task: str, value: float, threshold: float, result: Calibration, *, by_hand: bool, cached: bool
 ) -> dict[str, Any]:
     logger.info(
-        "the %s task alone reaches a worst-case loss of %.4f, %s its threshold is %.4f: "
-        "%s after %d steps, residual %.1e, %.1f s%s",
+        "the %s task alone reaches a worst-case loss of %.4f, %s %.4f: %s after %d steps, residual %.1e, %.1f s%s",
         task,
         value,
-        "but" if by_hand else "so",
+        "and its threshold was set to" if by_hand else "so its threshold is",
         threshold,
         result.status,
         result.steps,

@@ -7,11 +7,12 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from idbpd.datasets.table import MultiLabelTable
 from idbpd.mtl import (
+    ExportedModel,
     FeatureScaling,
     LabelProbabilities,
     MultiTaskData,
-    SharedNetwork,
     measure_quality,
     sample_losses,
     worst_case,
@@ -21,6 +22,7 @@ from idbpd.optim.oracle import Maximisers
 from idbpd.pipelines.evaluation.figures import draw_losses_by_task, draw_weights_by_task
 from idbpd.pipelines.evaluation.held_out import check_held_out
 from idbpd.pipelines.evaluation.tables import OWN, comparison_table, label_table, metrics, summary_table
+from idbpd.pipelines.network import trained_network
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, SplitParameters
 from idbpd.pipelines.provenance import require_same, settings
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of
@@ -113,7 +115,7 @@ def compare(
     states = {OWN: weights, "unconstrained": unconstrained_weights, "equal weights": equal_weights}
     measured = {
         name: {
-            part: measure_quality(_network(train, state, model), data, problem.regularisation)
+            part: measure_quality(trained_network(model, train, state), data, problem.regularisation)
             for part, data in _parts(train, test, split).items()
         }
         for name, state in states.items()
@@ -136,7 +138,7 @@ def draw_loss_distribution(
     split: SplitParameters,
 ) -> Figure:
     """How the losses of the samples are distributed, on both parts, with the thresholds."""
-    network = _network(train, weights, model)
+    network = trained_network(model, train, weights)
     losses = {part: sample_losses(network, data) for part, data in _parts(train, test, split).items()}
     worst_cases = {
         part: {task: worst_case(values, problem.regularisation).value.item() for task, values in by_task.items()}
@@ -150,27 +152,29 @@ def draw_worst_case_weights(
     train: MultiTaskData, weights: dict[str, Tensor], model: ModelParameters, problem: ProblemParameters
 ) -> Figure:
     """Which share of the samples the worst case is made of."""
-    losses = sample_losses(_network(train, weights, model), train)
+    losses = sample_losses(trained_network(model, train, weights), train)
     return draw_weights_by_task(
         {task: worst_case(values, problem.regularisation).weights for task, values in losses.items()}
     )
 
 
 def export(
-    train: MultiTaskData, scaling: dict[str, Tensor], weights: dict[str, Tensor], model: ModelParameters
-) -> tuple[LabelProbabilities, Tensor]:
+    table: MultiLabelTable,
+    train: MultiTaskData,
+    scaling: dict[str, Tensor],
+    weights: dict[str, Tensor],
+    model: ModelParameters,
+) -> ExportedModel:
     """The trained model as others use it: raw features in, label probabilities of every task out; and an example."""
     scale = FeatureScaling(scaling["center"], scaling["scale"])
-    example = train.features[:2] * scale.scale + scale.center
-    return LabelProbabilities(_network(train, weights, model), scale), example
+    return ExportedModel(
+        network=LabelProbabilities(trained_network(model, train, weights), scale),
+        features=table.feature_names,
+        tasks={task.name: task.labels for task in train.tasks},
+        example=train.features[:2] * scale.scale + scale.center,
+    )
 
 
 def _parts(train: MultiTaskData, test: MultiTaskData, split: SplitParameters) -> dict[str, MultiTaskData]:
     """The parts of the data by name; without held-out data there is one."""
     return {"train": train, "test": test} if split.test_fraction > 0 else {"train": train}
-
-
-def _network(data: MultiTaskData, weights: dict[str, Tensor], model: ModelParameters) -> SharedNetwork:
-    network = SharedNetwork(data.features.shape[1], model.hidden, data.classes)
-    network.load_state_dict({name: tensor.to(data.features.dtype) for name, tensor in weights.items()})
-    return network

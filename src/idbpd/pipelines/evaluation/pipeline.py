@@ -10,6 +10,7 @@ from idbpd.pipelines.evaluation.nodes import (
     draw_worst_case_weights,
     export,
 )
+from idbpd.pipelines.evaluation.report import write_report
 
 
 def create_pipeline() -> Pipeline:
@@ -50,7 +51,12 @@ def create_pipeline() -> Pipeline:
                 outputs=["quality", "summary", "comparison", "label_quality"],
                 name="compare",
             ),
-            Node(export, inputs=["train", "scaling", "weights", "params:model"], outputs="model", name="export"),
+            Node(
+                export,
+                inputs=["table", "train", "scaling", "weights", "params:model"],
+                outputs="model",
+                name="export",
+            ),
             Node(
                 draw_kkt_curves,
                 inputs=["history", "clock", "certificate"],
@@ -68,6 +74,12 @@ def create_pipeline() -> Pipeline:
                 inputs=["train", "weights", "params:model", "problem"],
                 outputs="worst_case_weights",
                 name="draw_worst_case_weights",
+            ),
+            Node(
+                write_report,
+                inputs=["params:dataset", "summary", "certificate", "outcome", "history", "clock"],
+                outputs="report",
+                name="write_report",
             ),
         ]
     )

@@ -75,11 +75,9 @@ def summary_table(measured: Measured, certificate: Mapping[str, Any]) -> pd.Data
     for task in limits if held_out is not None else ():
         found = held_out["tasks"][task]
         rows[f"{task}: the same, test"] = _row(measured, "test", task, "worst_case_loss", "{:.4f}")
-        rows[f"{task}: the same, test"]["limit"] = f"{limits[task]:.4f}"
-        rows[f"{task}: holds on unseen data"] = {
-            OWN: "yes" if found["holds"] else "no",
-            "limit": f"bound {found['upper_bound']:.4f}",
-        }
+        rows[f"{task}: the same, test"]["limit"] = f"{limits[task]:.4f} {'kept' if found['holds'] else 'BROKEN'}"
+        answer = "yes" if found["holds"] else "no"
+        rows[f"{task}: holds on unseen data"] = {OWN: f"{answer}, bound {found['upper_bound']:.4f}"}
     for task in measured[OWN]["train"]:
         rows[f"{task}: hit rate{suffix}"] = _row(measured, part, task, "hit_rate", "{:.1%}")
     for residual in ("stationarity", "infeasibility", "slackness"):

@@ -1,4 +1,4 @@
-"""Train the network with iDB-PD."""
+"""Train the network with iDB-PD, or with one of the methods that it is compared with."""
 
 import logging
 from collections.abc import Mapping
@@ -9,14 +9,17 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from idbpd.baselines import make_method
 from idbpd.mtl import EqualWeights, MultiTaskData
-from idbpd.optim import IDBPD
+from idbpd.optim import IDBPD, Method
 from idbpd.pipelines.checkpoints import StageCheckpoint
 from idbpd.pipelines.durable_solve import Budget, Timed, solve_durably, solve_settings
 from idbpd.pipelines.parameters import (
     DEFAULT_CHECKPOINT,
+    DEFAULT_METHODS,
     CheckpointParameters,
     ComputeParameters,
+    MethodsParameters,
     ModelParameters,
     ProblemParameters,
     Seed,
@@ -25,8 +28,11 @@ from idbpd.pipelines.parameters import (
 from idbpd.pipelines.provenance import parameters_of, require_same, settings
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of, weights_of
 from idbpd.pipelines.training.endings import reached, say_how_it_ended
+from idbpd.pipelines.training.history import history_frame
 
 logger = logging.getLogger(__name__)
+
+_DEFAULT = IDBPD()  # of the models that the constrained one is compared with, whatever that is trained by
 
 
 def train_constrained(
@@ -41,6 +47,7 @@ def train_constrained(
     seed: Seed,
     checkpoint: CheckpointParameters = DEFAULT_CHECKPOINT,
     checkpoints: Path | None = None,
+    methods: MethodsParameters = DEFAULT_METHODS,
 ) -> tuple[dict[str, Tensor], pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     """The weights under the constraint, the history of the run by step, when each step was done, and how it ended.
 
@@ -51,11 +58,15 @@ def train_constrained(
     require_same(threshold["made_with"], made_with, "threshold", "calibrate")
     thresholds = thresholds_of(threshold)
     built = build_problem(train, train.priority.name, thresholds, model, problem, compute, seed)
-    keeping = _Keeping("train_constrained", made_with, checkpoint, checkpoints)
-    timed = _solve("training", built, thresholds, calibrated_weights, training, keeping)
+    options = methods.of(training.method, training.max_steps)
+    method_settings = {f"methods.{training.method}.{name}": value for name, value in options.items()}
+    keeping = _Keeping("train_constrained", {**made_with, **method_settings}, checkpoint, checkpoints)
+    method = make_method(training.method, options)
+    timed = _solve("training", built, thresholds, calibrated_weights, training, keeping, method)
     say_how_it_ended("with the constraint", timed, training.tolerance, threshold["tasks"])
     solution = timed.solution
     outcome = {
+        "method": training.method,
         "status": solution.status.name,
         "reason": solution.reason,
         "steps": solution.steps,
@@ -64,11 +75,12 @@ def train_constrained(
         "multipliers": solution.multipliers.tolist(),
         "reached": reached(solution, thresholds),
         "threads": torch.get_num_threads(),
+        "device": str(built.data.features.device),
         "made_with": made_with,
         **fingerprint,  # what it was trained on, also where the data were split in another run
     }
     clock = pd.DataFrame({"step": solution.history.step, "seconds": timed.seconds})
-    return weights_of(solution), _history(timed, list(thresholds)), clock, outcome
+    return weights_of(solution), history_frame(solution, list(thresholds)), clock, outcome
 
 
 def train_unconstrained(
@@ -130,40 +142,17 @@ def _solve(
     calibrated_weights: dict[str, Tensor],
     training: TrainingParameters,
     keeping: _Keeping,
+    method: Method[Any] = _DEFAULT,
 ) -> Timed:
     start = built.initial_weights
     if training.start == "calibrated":
         start = {name: calibrated_weights[name].to(tensor) for name, tensor in start.items()}
     budget = Budget(training.max_steps, training.tolerance)
     if keeping.folder is None:
-        return solve_durably(title, built, start, IDBPD(), budget, None)
+        return solve_durably(title, built, start, method, budget, None)
     own = {**keeping.made_with, **parameters_of("training", training)}
     decided_by = solve_settings(own, built.data.priority.name, thresholds, built, start)
     checkpoint = StageCheckpoint(keeping.folder, keeping.stage, decided_by, keeping.parameters)
-    timed = solve_durably(title, built, start, IDBPD(), budget, checkpoint)
+    timed = solve_durably(title, built, start, method, budget, checkpoint)
     checkpoint.finish(timed.solution.state)
     return timed
-
-
-def _history(timed: Timed, constraint_tasks: list[str]) -> pd.DataFrame:
-    """One row per recorded step, in the names under which the run is tracked.
-
-    ``constraint`` and ``multiplier`` are the largest of all constraint tasks; several tasks have columns of their own.
-    """
-    history = timed.solution.history
-    frame = pd.DataFrame(
-        {
-            "step": history.step,
-            "objective": history.f,
-            "constraint": history.g.amax(dim=1),
-            "multiplier": history.multipliers.amax(dim=1),
-            "stationarity": history.stationarity,
-            "infeasibility": history.infeasibility,
-            "slackness": history.slackness,
-        }
-    )
-    if len(constraint_tasks) > 1:
-        for at, name in enumerate(constraint_tasks):
-            frame[f"constraint_{name}"] = history.g[:, at].numpy()
-            frame[f"multiplier_{name}"] = history.multipliers[:, at].numpy()
-    return frame

@@ -23,7 +23,7 @@ def create_pipeline() -> Pipeline:
         [
             Node(
                 train_constrained,
-                inputs={**shared, "threshold": "threshold"},
+                inputs={**shared, "threshold": "threshold", "methods": "params:methods"},
                 outputs=["weights", "history", "clock", "outcome"],
                 name="train_constrained",
             ),

@@ -1,0 +1,39 @@
+"""How this process computes: with how many threads, and that the same comes out twice."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+
+# cuBLAS is repeatable only with a workspace of its own; it reads this when a device is first used.
+CUBLAS = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+
+
+@contextmanager
+def computing(threads: int | Literal["auto"], *, deterministic: bool) -> Iterator[None]:
+    """Compute with so many threads (``auto``: as torch chose), and the same way twice; afterwards all is as before."""
+    threads_before = torch.get_num_threads()
+    mode_before = torch.get_deterministic_debug_mode()
+    filling_before = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    environment_before = {name: os.environ.get(name) for name in CUBLAS}
+    if threads != "auto":
+        torch.set_num_threads(threads)
+    if deterministic:
+        for name, value in CUBLAS.items():
+            os.environ.setdefault(name, value)
+        torch.use_deterministic_algorithms(True)
+        # Filling memory that is about to be written anyway would only show a bug, and costs time.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads_before)
+        torch.set_deterministic_debug_mode(mode_before)
+        torch.utils.deterministic.fill_uninitialized_memory = filling_before  # type: ignore[attr-defined]
+        for name, before in environment_before.items():
+            if before is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = before

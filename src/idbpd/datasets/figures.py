@@ -1,0 +1,51 @@
+"""Figures as compact SVG files in one folder."""
+
+import re
+from io import StringIO
+from pathlib import Path
+from typing import Any, NoReturn
+
+import matplotlib as mpl
+from kedro.io import AbstractDataset, DatasetError
+from matplotlib.figure import Figure
+
+from idbpd.datasets.atomic import replacing
+
+# A hundredth of a point is finer than any printer; six digits, as matplotlib writes them, double the file.
+_DIGITS = re.compile(r"(\d+\.\d\d)\d+")
+
+
+class FiguresDataset(AbstractDataset[dict[str, Figure], None]):
+    """Saves figures by their file names, the same figure always as the same file: no date, no random identifiers."""
+
+    def __init__(self, *, folder: str, metadata: dict[str, Any] | None = None) -> None:
+        """Name the folder."""
+        self._folder = Path(folder)
+        self.metadata = metadata
+
+    @property
+    def path(self) -> Path:
+        """Where the files are."""
+        return self._folder
+
+    def save(self, data: dict[str, Figure]) -> None:
+        """Write every figure, each whole or not at all; those of an earlier report that are no more are removed."""
+        for name, figure in data.items():
+            text = StringIO()
+            with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+                figure.savefig(text, format="svg", metadata={"Date": None})
+            with replacing(self._folder / name) as partial:
+                partial.write_text(_DIGITS.sub(r"\1", text.getvalue()), encoding="utf-8")
+        for path in self._folder.glob("*.svg"):
+            if path.name not in data:
+                path.unlink()
+
+    def load(self) -> NoReturn:
+        """Refuse: figures are looked at."""
+        raise DatasetError("figures are only written")
+
+    def _exists(self) -> bool:
+        return self._folder.exists()
+
+    def _describe(self) -> dict[str, Any]:
+        return {"folder": str(self._folder)}

@@ -1,0 +1,31 @@
+"""All data sets that can be chosen, each loaded when it is asked for."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
+
+from kedro.io import AbstractDataset, DataCatalog, DatasetError
+
+
+class SourcesDataset(AbstractDataset[None, dict[str, Callable[[], Any]]]):
+    """A function per data set that loads it, with its validator, as the catalog entry of that name would."""
+
+    def __init__(self, *, sources: dict[str, dict[str, Any]], metadata: dict[str, Any] | None = None) -> None:
+        """Take the blocks, each in the form of a catalog entry."""
+        self._sources = sources
+        self.metadata = metadata
+
+    def load(self) -> dict[str, Callable[[], Any]]:
+        """Nothing is read before a function is called."""
+        catalog = DataCatalog.from_config(self._sources)
+        return {name: partial(catalog.load, name) for name in self._sources}
+
+    def save(self, data: None) -> NoReturn:  # noqa: ARG002
+        """Refuse: sources are where data come from."""
+        raise DatasetError("sources are only read")
+
+    def _exists(self) -> bool:
+        return True
+
+    def _describe(self) -> dict[str, Any]:
+        return {"sources": sorted(self._sources)}

@@ -1,0 +1,36 @@
+"""How a run computes: threads and repeatability, for as long as the pipeline runs."""
+
+from contextlib import ExitStack
+
+from kedro.framework.context import KedroContext
+from kedro.framework.hooks import hook_impl
+
+from idbpd.computing import computing
+
+
+class ComputeHook:
+    """Sets what the parameters ``compute`` say for the whole process, and takes it back when the pipeline ends."""
+
+    def __init__(self) -> None:
+        """Nothing is set yet."""
+        self._settings = ExitStack()
+
+    @hook_impl
+    def after_context_created(self, context: KedroContext) -> None:
+        """Read the parameters; another hook has checked them by the time they are used."""
+        self._compute = context.config_loader["parameters"]["compute"]
+
+    @hook_impl
+    def before_pipeline_run(self) -> None:
+        """Set threads and repeatability."""
+        self._settings.enter_context(computing(self._compute["threads"], deterministic=self._compute["deterministic"]))
+
+    @hook_impl
+    def after_pipeline_run(self) -> None:
+        """Leave everything as it was."""
+        self._settings.close()
+
+    @hook_impl
+    def on_pipeline_error(self) -> None:
+        """Leave everything as it was."""
+        self._settings.close()

@@ -1,0 +1,124 @@
+"""``kedro models`` and ``kedro rollback``: which versions there are, and back to an earlier one."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from kedro.framework.project import settings
+from kedro.framework.startup import ProjectMetadata
+from rich.console import Console
+from rich.table import Table
+
+from idbpd.errors import ConfigurationError, InputError
+from idbpd.tracking import verify_model
+from idbpd.tracking.connection import connect
+from idbpd.tracking.registry import Version, champion_of, make_champion, registered_name, versions
+
+_dataset = click.option("--dataset", help="The data set; that of globals.yml when it is not given.")
+_env = click.option("--env", help="The configuration environment whose mlflow.yml names the store.")
+
+
+@click.command()
+@_dataset
+@_env
+@click.pass_obj
+def models(metadata: ProjectMetadata, dataset: str | None, env: str | None) -> None:
+    """List the versions of a data set's registered model, newest first."""
+    name = _registered(metadata, dataset, env)
+    found = versions(name)
+    if not found:
+        raise click.ClickException(f"nothing is registered as {name}; kedro run --pipeline retrain does that")
+    # A fixed width where there is no terminal to ask, so that a log file is not folded at 80 columns.
+    Console(width=None if Console().is_terminal else 160).print(_table(name, found))
+
+
+@click.command()
+@click.option("--to", type=click.IntRange(min=1), help="The version; the one before the champion when it is not given.")
+@_dataset
+@_env
+@click.pass_obj
+def rollback(metadata: ProjectMetadata, to: int | None, dataset: str | None, env: str | None) -> None:
+    """Make an earlier version the champion again."""
+    name = _registered(metadata, dataset, env)
+    try:
+        champion = champion_of(name)
+        if champion is None:
+            raise ConfigurationError(f"{name} has no champion to go back from")
+        target = _target(name, champion, to)
+        verify_model(f"models:/{name}/{target}")  # nothing that was altered since comes into use
+        make_champion(name, target, instead_of=champion.number)
+    except InputError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"version {target} of {name} is the champion; version {champion.number} was")
+
+
+def _target(name: str, champion: Version, to: int | None) -> int:
+    """The version to go back to, if it was in use once."""
+    used = {version.number: version for version in versions(name) if version.verdict == "promoted"}
+    if to is None:
+        to = next((number for number in sorted(used, reverse=True) if number < champion.number), None)
+        if to is None:
+            raise ConfigurationError(
+                f"version {champion.number} of {name} is the first champion: there is none before it"
+            )
+    choice = ", ".join(str(number) for number in sorted(used) if number != champion.number) or "none"
+    if to == champion.number:
+        raise ConfigurationError(f"version {to} of {name} is the champion already; earlier ones are {choice}")
+    if to not in used:
+        raise ConfigurationError(f"version {to} of {name} never was the champion; versions that were: {choice}")
+    return to
+
+
+def _registered(metadata: ProjectMetadata, dataset: str | None, env: str | None) -> str:
+    """Connect to the store and name the registered model."""
+    arguments = dict(settings.CONFIG_LOADER_ARGS)
+    loader = settings.CONFIG_LOADER_CLASS(
+        conf_source=str(metadata.project_path / settings.CONF_SOURCE), env=env, **arguments
+    )
+    try:
+        chosen: Any = dataset or loader["globals"]["dataset"]
+        connect(Path(metadata.project_path), loader, "this command")
+    except InputError as error:
+        raise click.ClickException(str(error)) from error
+    return registered_name(str(chosen))
+
+
+def _table(name: str, found: list[Version]) -> Table:
+    table = Table(title=name, title_justify="left")
+    columns = (
+        "version",
+        "",
+        "trained (UTC)",
+        "verdict",
+        "objective",
+        "constraint",
+        "worst residual",
+        "solver",
+        "why not",
+        "run",
+    )
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for version in found:
+        certificate = {key.removeprefix("certificate."): value for key, value in version.tags.items()}
+        residuals = [
+            float(certificate[key]) for key in ("stationarity", "infeasibility", "slackness") if key in certificate
+        ]
+        failed = [key.removeprefix("gate.") for key, value in version.tags.items() if value.startswith("FAILED")]
+        table.add_row(
+            str(version.number),
+            "champion" if version.is_champion else "challenger" if version.is_challenger else "",
+            f"{version.created:%Y-%m-%d %H:%M}",
+            version.verdict,
+            _number(certificate.get("objective")),
+            _number(certificate.get("constraint")),
+            f"{max(residuals):.1e}" if residuals else "",
+            certificate.get("status", ""),
+            ", ".join(failed).replace("_", " "),
+            version.run_id,
+        )
+    return table
+
+
+def _number(text: str | None) -> str:
+    return "" if text is None else f"{float(text):.4f}"

@@ -1,0 +1,91 @@
+"""The report of a run: one page that can be sent to somebody, with nothing to load from anywhere."""
+
+import base64
+import html
+import io
+from typing import Any
+
+import pandas as pd
+
+from idbpd.pipelines.evaluation.figures import draw_kkt_curves
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .8rem; border-bottom: 1px solid #ddd; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+.text th, .text td { text-align: left; } .text td:last-child { overflow-wrap: anywhere; } img { max-width: 100%; }
+.kept { color: #17692f; } .broken { color: #a01818; } .verdict { font-weight: 600; }
+@media (prefers-color-scheme: dark) {
+  body { background: #181818; color: #ddd; } th, td { border-color: #444; } img { background: #fff; }
+  .kept { color: #6fcf87; } .broken { color: #ff8a80; }
+}
+"""
+MEANING = {
+    "stationarity": "how far the weights are from where no step makes the objective better under the constraints",
+    "infeasibility": "by how much the worst constraint is violated on the training data",
+    "slackness": "how far multiplier and constraint are from one of them being zero",
+}
+
+
+def write_report(
+    dataset: str,
+    summary: pd.DataFrame,
+    certificate: dict[str, Any],
+    outcome: dict[str, Any],
+    history: pd.DataFrame,
+    clock: pd.DataFrame,
+) -> str:
+    """A self-contained HTML page: what was reached, what proves it, how it got there, and what it was made with."""
+    solver = f"{outcome['status']} after {outcome['steps']} steps, {outcome['seconds']:.1f} s"
+    values = [(name, f"{certificate[name]:.2e}", meaning) for name, meaning in MEANING.items()]
+    residuals = pd.DataFrame(values, columns=["residual", "value", "meaning"])
+    made_with = {**outcome["made_with"], "threads": outcome["threads"], "device": outcome["device"]}
+    settings = pd.DataFrame([(name, str(value)) for name, value in made_with.items()], columns=["setting", "value"])
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(dataset)}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<h1>{html.escape(dataset)}</h1>
+{_verdicts(summary)}
+<h2>What was reached</h2>
+{_table(summary)}
+<h2>The certificate</h2>
+<p>Recomputed in float64 from the saved weights. Zero in all three is a point that satisfies the KKT conditions.</p>
+{_table(residuals, "text")}
+<h2>How it got there</h2>
+<p>{html.escape(solver)}.</p>
+<img alt="KKT residuals and losses over time" src="data:image/png;base64,{_figure(history, clock, certificate)}">
+<h2>What it was made with</h2>
+{_table(settings, "text")}
+</body>
+</html>
+"""
+
+
+def _verdicts(summary: pd.DataFrame) -> str:
+    """A sentence for every limit: whether it is kept."""
+    lines = []
+    for what, loss, limit in zip(summary.iloc[:, 0], summary.iloc[:, 1], summary["limit"], strict=True):
+        if limit:
+            word = "broken" if str(limit).endswith("BROKEN") else "kept"
+            measured = what.replace("the same, test", "worst-case loss, test")
+            text = f"{measured}: {loss}, limit {str(limit).split()[0]}: {word}"
+            lines.append(f'<p class="verdict {word}">{html.escape(text)}</p>')
+    return "\n".join(lines)
+
+
+def _table(frame: pd.DataFrame, kind: str = "numbers") -> str:
+    return frame.fillna("").to_html(index=False, border=0, escape=True, classes=kind)
+
+
+def _figure(history: pd.DataFrame, clock: pd.DataFrame, certificate: dict[str, Any]) -> str:
+    content = io.BytesIO()
+    draw_kkt_curves(history, clock, certificate).savefig(content, format="png", dpi=120)
+    return base64.b64encode(content.getvalue()).decode()

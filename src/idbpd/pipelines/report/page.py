@@ -1,0 +1,238 @@
+"""The page of results, in Markdown."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+import numpy as np
+import pandas as pd
+
+from idbpd.datasets import BenchmarkCell
+from idbpd.pipelines.report import words
+from idbpd.pipelines.report.claims import FEASIBLE, PAPER, judged
+from idbpd.pipelines.report.figures import EXPERIMENTS
+from idbpd.pipelines.report.looks import DATASETS, title
+from idbpd.pipelines.report.profile import TESTS, profiles
+from idbpd.pipelines.report.tables import over_seeds, shown
+
+FIGURES = PurePosixPath("figures/results")
+OURS = "idbpd"
+
+
+def write_page(cells: list[BenchmarkCell]) -> str:
+    """All sections, from what was tracked."""
+    table = over_seeds(cells)
+    places = _places(table)
+    sections = [
+        words.OPENING.format(count=len(cells)),
+        _ahead(table, places),
+        _claims(cells),
+        _paper_grid(cells, table),
+        _profiles(cells),
+        *(_place(table, dataset, setting) for dataset, setting in places),
+        _how(cells),
+        _failures(cells),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _ahead(table: pd.DataFrame, places: Iterable[tuple[str, str]]) -> str:
+    rows = []
+    for dataset, setting in places:
+        here = table[(table["dataset"] == dataset) & (table["setting"] == setting)].set_index("method")
+        if OURS not in here.index or len(here) < 2:
+            continue
+        others = here.drop(OURS)
+        row = [title(dataset), setting]
+        for quantity, form in (("objective", "{:.4f}"), ("residual", "{:.1e}")):
+            values = others[quantity].fillna(np.inf)
+            best, rival = float(values.min()), values.idxmin()
+            mine = float(here[quantity].to_dict()[OURS])
+            row += [
+                _text(mine, form),
+                f"{_text(best, form)} ({rival})" if np.isfinite(best) else "none",
+                _order(mine, best),
+            ]
+        rows.append(row)
+    header = ["data set", "setting", "objective", "best of the others", "", "worst residual", "best of the others", ""]
+    return words.AHEAD.format(feasible=FEASIBLE, table=_markdown(header, rows))
+
+
+def _order(mine: float, best: float) -> str:
+    if not np.isfinite(mine):
+        return "**behind**" if np.isfinite(best) else "nobody"
+    if mine <= best:
+        return "ahead"
+    # Neither objective nor residual is told apart beyond this.
+    return "level" if mine - best <= max(1e-4, 1e-3 * abs(best)) else "**behind**"
+
+
+def _claims(cells: Sequence[BenchmarkCell]) -> str:
+    found = judged(cells)
+    datasets = _order_of({dataset for verdicts in found.values() for dataset in verdicts})
+    if not datasets:
+        return ""
+    rows = []
+    for claim, verdicts in found.items():
+        cells_of = [
+            f"{'yes' if verdicts[name].holds else '**no**'}: {verdicts[name].number}" if name in verdicts else ""
+            for name in datasets
+        ]
+        holds = sum(verdict.holds for verdict in verdicts.values())
+        summary = f"{holds} of {len(verdicts)}"
+        rows.append([claim.source, f"{claim.words}<br>*{claim.rule}*", summary, *cells_of])
+    header = ["", "the paper's words (in short), *and the rule*", "holds on", *(title(name) for name in datasets)]
+    return words.CLAIMS.format(setting=PAPER, table=_markdown(header, rows))
+
+
+def _paper_grid(cells: Sequence[BenchmarkCell], table: pd.DataFrame) -> str:
+    rows = []
+    for dataset, setting in _places(table):
+        here = [cell for cell in cells if (cell.tags["dataset"], cell.tags["setting"]) == (dataset, setting)]
+        paper = [cell for cell in here if cell.tags["method"] == "idbpd_paper" and not cell.failed]
+        own = [cell for cell in here if cell.tags["method"] == OURS and not cell.failed]
+        theorem = [cell for cell in here if cell.tags["method"] == "idbpd_theorem2" and not cell.failed]
+        if not paper or min(cell.metrics["least_infeasibility"] for cell in paper) <= FEASIBLE:
+            continue
+        grid = float(paper[0].parameters.get("tuning.least_infeasibility", "nan"))
+        reached = [cell.metrics["seconds_to_feasible"] for cell in own if "seconds_to_feasible" in cell.metrics]
+        takes = (
+            f"{np.median(reached):.1f} s in {len(reached)} of {len(own)} runs" if reached else "did not reach it either"
+        )
+        rows.append(
+            [
+                title(dataset),
+                setting,
+                _text(grid, "{:.2g}"),
+                _median_of(paper, "least_infeasibility"),
+                _options(paper[0]),
+                _median_of(theorem, "least_infeasibility"),
+                takes,
+            ]
+        )
+    if not rows:
+        return ""
+    header = [
+        "data set",
+        "setting",
+        "best of the grid's trials",
+        "its winner, full time",
+        "the winner",
+        "Theorem 2",
+        "`idbpd`",
+    ]
+    return words.PAPER_GRID.format(feasible=FEASIBLE, table=_markdown(header, rows))
+
+
+def _profiles(cells: Sequence[BenchmarkCell]) -> str:
+    parts = []
+    for setting in dict.fromkeys(cell.tags["setting"] for cell in cells):
+        found = profiles([cell for cell in cells if cell.tags["setting"] == setting])
+        methods = list(next(iter(found.values())))
+        problems = len(next(iter(found["objective"].values())))
+        rows = []
+        for method in methods:
+            row = [f"`{method}`"]
+            for test in TESTS:
+                ratios = found[test][method]
+                row += [f"{np.isfinite(ratios).mean():.0%}", f"{(ratios == 1).mean():.0%}"]
+            rows.append(row)
+        header = ["", *(text for test in TESTS.values() for text in (f"{test}: solved", "fastest"))]
+        parts.append(f"Setting `{setting}`, {problems} problems (data sets x seeds):\n\n" + _markdown(header, rows))
+    return words.PROFILES.format(figure=FIGURES / "profiles.svg", tables="\n\n".join(parts))
+
+
+def _place(table: pd.DataFrame, dataset: str, setting: str) -> str:
+    here = table[(table["dataset"] == dataset) & (table["setting"] == setting)]
+    frame = shown(here)
+    pictures = "\n\n".join(
+        f"![{title(dataset)}, {setting}]({FIGURES}/{dataset}_{setting}_{experiment}.svg)" for experiment in EXPERIMENTS
+    )
+    rows = [[f"`{row[0]}`", *row[1:]] for row in frame.itertuples(index=False, name=None)]
+    return f"## {title(dataset)}, {setting}\n\n" + _markdown(list(frame.columns), rows) + f"\n\n{pictures}"
+
+
+def _how(cells: Sequence[BenchmarkCell]) -> str:
+    good = [cell for cell in cells if not cell.failed]
+    if not good:
+        return ""
+    rows = []
+    for dataset, setting in _places(over_seeds(cells)):
+        here = [cell for cell in good if (cell.tags["dataset"], cell.tags["setting"]) == (dataset, setting)]
+        if not here:
+            continue
+        of = here[0].parameters
+        thresholds = {cell.tags["seed"]: cell.parameters["threshold"] for cell in here}
+        tuned = sorted({cell.tags["method"]: cell for cell in here if "tuning.trials" in cell.parameters}.items())
+        seconds = sum(float(cell.parameters["tuning.seconds"]) for _, cell in tuned)
+        rows.append(
+            [
+                title(dataset),
+                setting,
+                of["problem.lambda"],
+                of["problem.weight_decay"],
+                of["start"],
+                ", ".join(_short(value) for value in thresholds.values()),
+                of["calibration_steps"],
+                of["budget_seconds"],
+                f"{sum(float(cell.parameters['tuning.trials']) for _, cell in tuned):.0f} in {seconds:.0f} s",
+                "; ".join(f"{method}: {_options(cell)}" for method, cell in tuned),
+            ]
+        )
+    header = ["data set", "setting", "lambda", "weight decay", "start", "threshold r by seed", "calibration steps"]
+    header += ["seconds per cell", "trials", "options chosen"]
+    return words.HOW.format(
+        machine=good[0].parameters["machine"],
+        when=max(cell.parameters["measured_at"] for cell in good)[:10],
+        tolerance=good[0].parameters["tolerance"],
+        table=_markdown(header, rows),
+    )
+
+
+def _failures(cells: Sequence[BenchmarkCell]) -> str:
+    lost = [cell for cell in cells if cell.failed]
+    if not lost:
+        return ""
+    rows = [
+        [*(cell.tags[name] for name in ("dataset", "setting", "method", "seed")), cell.tags["error"]] for cell in lost
+    ]
+    return "## Failed\n\n" + _markdown(["data set", "setting", "method", "seed", "why"], rows)
+
+
+def _places(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Data sets with their settings, in the paper's order."""
+    found = list(dict.fromkeys(zip(table["dataset"], table["setting"], strict=True)))
+    order = _order_of({dataset for dataset, _ in found})
+    settings = list(dict.fromkeys(setting for _, setting in found))
+    return [(dataset, setting) for setting in settings for dataset in order if (dataset, setting) in found]
+
+
+def _order_of(datasets: Iterable[str]) -> list[str]:
+    known = list(DATASETS)
+    return sorted(datasets, key=lambda name: (known.index(name) if name in known else len(known), name))
+
+
+def _options(cell: BenchmarkCell) -> str:
+    chosen = {
+        name.removeprefix("options."): value for name, value in cell.parameters.items() if name.startswith("options.")
+    }
+    return ", ".join(f"{name} {value}" for name, value in chosen.items()) or "none"
+
+
+def _median_of(cells: Sequence[BenchmarkCell], metric: str) -> str:
+    return f"{np.median([cell.metrics[metric] for cell in cells]):.2g}" if cells else ""
+
+
+def _short(value: str) -> str:
+    try:
+        return f"{float(value):.4f}"
+    except ValueError:
+        return value  # several thresholds
+
+
+def _text(value: float, form: str) -> str:
+    return form.format(value) if np.isfinite(value) else "none"
+
+
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(str(entry).replace("|", "\\|") for entry in line) + " |" for line in lines)

@@ -1,0 +1,94 @@
+"""Run the recorded program on the recorded parameters again, and compare what comes out with the record."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file
+
+from idbpd.endings import EXIT_CODES
+from idbpd.errors import ConfigurationError
+from idbpd.pipelines.reproduction.differences import first_difference, other_conditions
+from idbpd.pipelines.reproduction.program_copy import RAW_DATA, copy_program
+from idbpd.program import code_sha256, installed_packages
+
+logger = logging.getLogger(__name__)
+
+# Variables that would lead the repetition to the present run or store.
+NOT_INHERITED = ("IDBPD_EXECUTION", "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID")
+
+
+def repeat(recorded: dict[str, Any], project_folder: Path, run_id: str | None) -> dict[str, Any]:
+    """Repeat the run in a temporary folder, with its thread count; only as far as the data when these are others."""
+    with tempfile.TemporaryDirectory(prefix="idbpd-reproduce-") as name:
+        folder = Path(name)
+        origin = copy_program(project_folder.resolve(), recorded, folder)
+        logger.info("repeating run %s with %s", run_id, origin)
+        results = folder / "data"
+        dataset = recorded["parameters"]["dataset"]
+        _run(folder, project_folder, recorded, "--to-nodes", "split")
+        repeated: dict[str, Any] = {
+            "origin": origin,
+            "code_sha256": code_sha256(folder / "src" / "idbpd"),
+            "packages": installed_packages(),
+            **_json(results / "05_model_input" / dataset / "fingerprint.json"),
+        }
+        if repeated["data_sha256"] != recorded["data_sha256"]:
+            return repeated  # an hour of training would not make them the same
+        _run(folder, project_folder, recorded)
+        return {
+            **repeated,
+            "threads": _json(results / "07_model_output" / dataset / "outcome.json")["threads"],
+            "certificate": _json(results / "08_reporting" / dataset / "certificate.json"),
+            "quality": _json(results / "08_reporting" / dataset / "quality.json"),
+            "weights": load_file(results / "06_models" / dataset / "weights.safetensors"),
+        }
+
+
+def compare_with_record(recorded: dict[str, Any], repeated: dict[str, Any]) -> dict[str, Any]:
+    """IDENTICAL when weights and final metrics are the same bit for bit; else the first difference and its cause."""
+    difference = first_difference(recorded, repeated)
+    outcome = "IDENTICAL" if difference is None else "DIFFERENT"
+    conditions = other_conditions(recorded, repeated)
+    if difference is None:
+        numbers = sum(tensor.numel() for tensor in recorded["weights"].values())
+        message = f"IDENTICAL: {numbers} weights and all final metrics of run {recorded['run_id']} are the same again"
+    else:
+        cause = conditions[0] if conditions else "none that is recorded: data, code, threads and libraries are the same"
+        message = f"DIFFERENT: {difference}; likely cause: {cause}"
+    return {
+        "outcome": outcome,
+        "exit_code": EXIT_CODES[outcome],
+        "message": message,
+        "run_id": recorded["run_id"],
+        "code": repeated["origin"],
+        "difference": difference,
+        "conditions": conditions,
+    }
+
+
+def _run(folder: Path, project: Path, recorded: dict[str, Any], *options: str) -> None:
+    parameters = recorded["parameters"]
+    command = [sys.executable, "-m", "kedro", "run", "--env", recorded["env"], *options]
+    command += ["--params", f"dataset={parameters['dataset']},seed={parameters['seed']}"]
+    environment = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
+    environment |= {
+        "PYTHONPATH": str(folder / "src"),
+        "IDBPD_DATA": environment.get("IDBPD_DATA", str(project / RAW_DATA)),
+        "OMP_NUM_THREADS": str(recorded["threads"]),
+        "MKL_NUM_THREADS": str(recorded["threads"]),
+    }
+    if subprocess.run(command, cwd=folder, env=environment, check=False).returncode != 0:
+        raise ConfigurationError(
+            f"run {recorded['run_id']} on {parameters['dataset']!r} cannot be repeated: it ends with the error above"
+        )
+
+
+def _json(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content

@@ -1,0 +1,77 @@
+"""What must not be told: credentials are taken out of every text that leaves the process."""
+
+import logging
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+HIDDEN = "***"
+# Shorter values are words that stand in every other text as well.
+SHORTEST_SECRET = 6
+_USER_OF_ADDRESS = re.compile(r"(?<=://)[^/@\s'\"]+@")
+_NAME_OF_SECRET = re.compile(r"PASSW(OR)?D|SECRET|TOKEN|CREDENTIAL|(API|ACCESS|PRIVATE|ACCOUNT)_?KEY", re.IGNORECASE)
+
+_remembered: set[str] = set()
+
+
+def remember_credentials(credentials: Mapping[str, Any]) -> None:
+    """Hide every text in a project's credentials from now on."""
+    _remembered.update(text for text in _texts(credentials) if len(text) >= SHORTEST_SECRET)
+
+
+def redact(text: str) -> str:
+    """The text without credentials: those of addresses, of the project, and of variables with a telling name.
+
+    >>> redact("no answer from https://ann:pass@example.org/x")
+    'no answer from https://example.org/x'
+    """
+    text = _USER_OF_ADDRESS.sub("", text)
+    for secret in sorted(_secrets(), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def redacted(value: Any) -> Any:
+    """The same value, every text in it redacted."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {redacted(key): redacted(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted(part) for part in value]
+    return value
+
+
+class RedactingFilter(logging.Filter):
+    """A filter for log handlers: lets every record pass, without credentials."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Redact the message and the traceback, which a formatter takes from the record when it finds it there."""
+        record.msg, record.args = redact(record.getMessage()), None
+        if record.exc_info and record.exc_info[0] is not None:
+            record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
+        return True
+
+
+def redact_logs() -> None:
+    """Put the filter before every log handler there is; Kedro's logging files cannot name one."""
+    loggers = [logging.root, *map(logging.getLogger, list(logging.root.manager.loggerDict))]
+    for handler in {handler for logger in loggers for handler in logger.handlers}:
+        if not any(isinstance(existing, RedactingFilter) for existing in handler.filters):
+            handler.addFilter(RedactingFilter())
+
+
+def _secrets() -> set[str]:
+    named = {value for name, value in os.environ.items() if _NAME_OF_SECRET.search(name)}
+    return {secret for secret in named | _remembered if len(secret) >= SHORTEST_SECRET}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = value.values()
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Iterable):
+        for part in value:
+            yield from _texts(part)

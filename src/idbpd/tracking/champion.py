@@ -1,0 +1,52 @@
+"""The model in use, as a dataset."""
+
+from typing import Any, NamedTuple, NoReturn
+
+import pandas as pd
+from kedro.io import AbstractDataset, DatasetError
+
+from idbpd.tracking.model_files import verify_model
+from idbpd.tracking.registry import champion_of, registered_name
+from idbpd.tracking.scoring import VerifiedModel
+
+
+class Champion(NamedTuple):
+    """The version in use: its number, and its model as a server would load it."""
+
+    version: int
+    model: VerifiedModel
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What it must be told about a sample."""
+        return self.model.features
+
+    def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
+        """A column ``task:label`` of probabilities for each label, for features as they come."""
+        return self.model.predict(features)
+
+
+class ChampionDataset(AbstractDataset[NoReturn, Champion | None]):
+    """Loads the champion of a data set's registered model from the registry; None where there is none yet."""
+
+    def __init__(self, *, dataset: str, metadata: dict[str, Any] | None = None) -> None:
+        """Name the data set."""
+        self._name = registered_name(dataset)
+        self.metadata = metadata
+
+    def load(self) -> Champion | None:
+        """Load the model, after making sure that nobody has altered it."""
+        version = champion_of(self._name)
+        if version is None:
+            return None
+        return Champion(version.number, VerifiedModel(verify_model(f"models:/{self._name}/{version.number}")))
+
+    def save(self, data: NoReturn) -> NoReturn:  # noqa: ARG002
+        """Refuse: a model becomes the champion by passing the gates."""
+        raise DatasetError("the champion is chosen by a retraining, or by kedro rollback")
+
+    def _exists(self) -> bool:
+        return True  # none is an answer too
+
+    def _describe(self) -> dict[str, Any]:
+        return {"name": self._name}

@@ -1,0 +1,48 @@
+"""What an execution runs on: all that somebody needs to repeat it."""
+
+import hashlib
+import platform
+import shlex
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT
+
+from idbpd.program import code_sha256, installed_packages, lock_sha256
+
+
+def execution_tags(project: Path) -> dict[str, str]:
+    """The command, the code, the libraries and the machine, as tags of a run.
+
+    ``mlflow.source.git.commit`` and ``git.dirty`` are there in a git repository, ``lock_sha256`` where there is a lock.
+    """
+    tags = {
+        "command": f"{Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}".strip(),
+        **_git_tags(project),
+        "code_sha256": code_sha256(),
+        "packages_sha256": hashlib.sha256(installed_packages().encode()).hexdigest(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "platform": platform.platform(),
+        "threads": str(torch.get_num_threads()),
+    }
+    lock = lock_sha256(project)
+    return tags if lock is None else {**tags, "lock_sha256": lock}
+
+
+def _git_tags(project: Path) -> dict[str, str]:
+    """The commit and whether the work tree differs from it; nothing where there is no repository or no git."""
+    try:
+        commit = _git(project, "rev-parse", "HEAD")
+        dirty = bool(_git(project, "status", "--porcelain"))
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {MLFLOW_GIT_COMMIT: commit, "git.dirty": str(dirty).lower()}
+
+
+def _git(project: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(project), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

@@ -1,0 +1,62 @@
+"""The data that a run reads, as inputs of its MLflow run."""
+
+import hashlib
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from idbpd.datasets import AtomicDataset
+from idbpd.mtl import MultiTaskData
+from idbpd.tracking.runs import track
+
+# As long as MLflow's column is; the whole SHA-256 is a tag of the input.
+DIGEST_LENGTH = 36
+
+
+class TrackedInputDataset(AtomicDataset):
+    """Multi-task data whose file, when it is loaded, becomes an input of the child run that ``run`` names.
+
+    ```yaml
+    train:
+      type: idbpd.tracking.TrackedInputDataset
+      dataset: {type: idbpd.datasets.MultiTaskDataset, filepath: data/05_model_input/train.safetensors}
+      run: {dataset: multi_digits, method: idbpd, seed: 0}
+      context: training # what the data are for
+    ```
+    """
+
+    def __init__(
+        self, *, dataset: dict[str, Any], run: dict[str, Any], context: str, metadata: dict[str, Any] | None = None
+    ) -> None:
+        """Name the run, and what the data are for."""
+        super().__init__(dataset=dataset, metadata=metadata)
+        self._run = run
+        self._context = context
+
+    def load(self) -> MultiTaskData:
+        """Load, and log what was loaded."""
+        data: MultiTaskData = super().load()
+        status = self.path.stat()
+        sha256 = _sha256(self.path, status.st_mtime_ns, status.st_size)
+        profile = {
+            "rows": len(data.features),
+            "features": data.features.shape[1],
+            "tasks": {task.name: {"rows": task.size, "labels": len(task.labels)} for task in data.tasks},
+        }
+        dataset = {
+            "name": f"{self._run['dataset']} {self.path.stem}",
+            "digest": sha256[:DIGEST_LENGTH],
+            "source_type": "local",  # MLflow's name for a file of this machine
+            "source": json.dumps({"uri": self.path.as_posix()}),
+            "profile": json.dumps(profile),
+        }
+        tags = {"mlflow.data.context": self._context, "sha256": sha256}
+        track(self._run, "input", {"dataset": dataset, "tags": tags})
+        return data
+
+
+@lru_cache(maxsize=16)
+def _sha256(path: Path, changed: int, size: int) -> str:  # noqa: ARG001 - a changed file is another file
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,103 @@
+"""What a retraining came to: a version in the registry, and a record for those who started it."""
+
+from typing import Any
+
+from idbpd.datasets import AtomicDataset
+from idbpd.endings import EXIT_CODES
+from idbpd.errors import ConfigurationError
+from idbpd.tracking.logging import flatten
+from idbpd.tracking.registry import (
+    CERTIFICATE,
+    FINGERPRINT,
+    VERDICT,
+    make_champion,
+    now,
+    register,
+    registered_name,
+    tag,
+)
+from idbpd.tracking.runs import child_run, current_journal, parent_of, track
+
+
+class RetrainingDataset(AtomicDataset):
+    """Registers what a retraining made, promotes it if the verdict is so, and keeps the record in a file.
+
+    In this order, so that a crash leaves the old champion in place: the version with its certificate, as the
+    challenger; the verdict as its tags; the name of the champion; the record.
+    """
+
+    def __init__(self, *, dataset: dict[str, Any], run: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
+        """Name the file and the run that the model was logged to."""
+        super().__init__(dataset=dataset, metadata=metadata)
+        self._run = run
+
+    def save(self, data: dict[str, Any]) -> None:
+        """Take a conclusion of the retraining pipeline."""
+        run_id, journal = child_run(self._run), current_journal()
+        if run_id is None or journal is None:
+            raise ConfigurationError("the model cannot be registered: the tracking store is away; retrain again")
+        name = registered_name(self._run["dataset"])
+        version = register(name, data["model_id"], run_id, _tags(data))
+        verdict = data["verdict"]
+        outcome = "promoted" if verdict["passed"] else "rejected"
+        if verdict["passed"]:
+            make_champion(name, version, instead_of=verdict["champion"])
+        # Last: a version with a verdict is one that need not be tried again.
+        tag(name, version, {VERDICT: outcome, **{f"gate.{gate['gate']}": _in_words(gate) for gate in verdict["gates"]}})
+        message = _message(outcome, name, version, verdict)
+        track(self._run, "tags", {"retraining": outcome})
+        journal.append(parent_of(journal), "tags", {"retraining": outcome})
+        self.record(
+            outcome,
+            message,
+            model=name,
+            version=version,
+            champion=version if verdict["passed"] else verdict["champion"],
+            gates=verdict["gates"],
+            certificate=data["certificate"],
+            run_id=run_id,
+        )
+        track(self._run, "artifact", {"file": self.path.name}, [self.path])
+
+    def record(self, outcome: str, message: str, **details: Any) -> None:
+        """Keep what came out, with the exit code that the command ends with."""
+        record = {
+            "outcome": outcome,
+            "exit_code": EXIT_CODES.get(outcome),
+            "message": message,
+            "dataset": self._run["dataset"],
+            "at": now(),
+            **details,
+        }
+        super().save(record)
+
+
+def _tags(data: dict[str, Any]) -> dict[str, Any]:
+    certificate = {key: value for key, value in flatten(data["certificate"]).items() if value is not None}
+    return {
+        **{f"{CERTIFICATE}{key}": value for key, value in certificate.items()},
+        **{f"{FINGERPRINT}{key}": value for key, value in data["fingerprints"].items()},
+    }
+
+
+def _in_words(gate: dict[str, Any]) -> str:
+    return f"{'passed' if gate['passed'] else 'FAILED'}: {_measured(gate)}"
+
+
+def _measured(gate: dict[str, Any]) -> str:
+    limit = gate["note"] if gate["limit"] is None else f"at most {gate['limit']:.4g}"
+    return f"{gate['value']:.4g}, {limit}"
+
+
+def _message(outcome: str, name: str, version: int, verdict: dict[str, Any]) -> str:
+    before = verdict["champion"]
+    if outcome == "promoted":
+        instead = "the first one" if before is None else f"instead of version {before}"
+        return f"promoted: version {version} of {name} is the champion, {instead}"
+    stays = "there is no champion" if before is None else f"version {before} stays the champion"
+    failed = "; ".join(f"{_called(gate)}: {_measured(gate)}" for gate in verdict["gates"] if not gate["passed"])
+    return f"rejected: version {version} of {name} did not pass ({failed}); {stays}"
+
+
+def _called(gate: dict[str, Any]) -> str:
+    return str(gate["gate"]).replace("_", " ")

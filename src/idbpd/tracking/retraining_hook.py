@@ -1,0 +1,113 @@
+"""Before a retraining: is there any reason for it? And after one that failed: say so where a scheduler looks."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kedro.framework.context import KedroContext
+from kedro.framework.hooks import hook_impl
+from kedro.io import DataCatalog, MemoryDataset
+from kedro.pipeline import Pipeline
+from kedro.runner import SequentialRunner
+
+from idbpd.endings import NothingToDo
+from idbpd.errors import ConfigurationError
+from idbpd.fingerprints import changed, program_fingerprints
+from idbpd.redaction import redact
+from idbpd.tracking.connection import connect
+from idbpd.tracking.registry import last_judged, registered_name
+from idbpd.tracking.retraining import RetrainingDataset
+
+RETRAINING = "retraining"  # the output that makes a pipeline a retraining
+FINGERPRINT = "fingerprint"  # of the data
+PROGRAM = "program"  # the fingerprints of all else
+
+logger = logging.getLogger(__name__)
+
+
+class RetrainingHook:
+    """Ends a retraining before it begins when data, parameters, code and lock file are those of the last one.
+
+    The check is no node: a Kedro pipeline cannot leave out its later nodes without calling that an error.
+    """
+
+    @hook_impl
+    def after_context_created(self, context: KedroContext) -> None:
+        """Take what the check will need to know."""
+        self._context = context
+        self._parameters: dict[str, Any] = context.config_loader["parameters"]
+
+    @hook_impl
+    def after_catalog_created(self, catalog: DataCatalog) -> None:
+        """Put the fingerprints of parameters, code and lock file where nodes find them."""
+        self._program = program_fingerprints(self._parameters, self._context.project_path)
+        catalog[PROGRAM] = MemoryDataset(self._program)
+
+    @hook_impl
+    def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
+        """Raise `NothingToDo` when nothing has changed."""
+        if RETRAINING not in pipeline.all_outputs():
+            return
+        if self._parameters["split"]["test_fraction"] == 0:
+            raise ConfigurationError(
+                "parameter 'split.test_fraction' = 0 leaves no data to judge a new model by; a retraining needs some"
+            )
+        connect(self._context.project_path, self._context.config_loader, "a retraining")
+        outcome = catalog[RETRAINING]
+        assert isinstance(outcome, RetrainingDataset)
+        _tell_of_a_killed_one(outcome)
+        dataset = self._parameters["dataset"]
+        last = last_judged(registered_name(dataset))
+        if self._parameters["retrain"]["force"]:
+            why = "it was forced"
+        elif last is None:
+            why = "no model has been registered yet"
+        else:
+            kinds = changed(last.fingerprints, self._fingerprints(pipeline, catalog))
+            if not kinds:
+                message = (
+                    f"unchanged: data, parameters, code and lock file of {dataset} are those of version {last.number} "
+                    f"({last.verdict} {last.created:%Y-%m-%d %H:%M} UTC); train anyway with --params retrain.force=true"
+                )
+                outcome.record("unchanged", message, model=registered_name(dataset), version=last.number)
+                raise NothingToDo(message)
+            why = f"changed since version {last.number}: {', '.join(kinds)}"
+        logger.info("retraining %s: %s", dataset, why)
+        outcome.record("running", why, process=os.getpid())
+
+    @hook_impl
+    def on_pipeline_error(self, error: Exception, pipeline: Pipeline, catalog: DataCatalog) -> None:
+        """Leave the error where the outcome is looked for; the champion is as it was."""
+        if RETRAINING in pipeline.all_outputs():
+            outcome = catalog[RETRAINING]
+            assert isinstance(outcome, RetrainingDataset)
+            outcome.record("failed", redact(f"failed: {type(error).__name__}: {' '.join(str(error).split())}"))
+
+    def _fingerprints(self, pipeline: Pipeline, catalog: DataCatalog) -> dict[str, str]:
+        if FINGERPRINT in pipeline.all_outputs():
+            with _quiet():  # the run itself will say all this, if there is one
+                SequentialRunner().run(pipeline.to_outputs(FINGERPRINT), catalog)
+        return {"data": catalog.load(FINGERPRINT)["data_sha256"], **self._program}
+
+
+def _tell_of_a_killed_one(outcome: RetrainingDataset) -> None:
+    """Say so when a retraining is still said to go on: the lock is ours now, so its process is gone."""
+    before = outcome.load() if outcome.exists() else {}
+    if before.get("outcome") == "running":
+        logger.info(
+            "the retraining that began at %s (process %s) never ended: it was killed; the champion is as it was",
+            before["at"],
+            before["process"],
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    before = logging.root.manager.disable
+    logging.disable(logging.INFO)
+    try:
+        yield
+    finally:
+        logging.disable(before)

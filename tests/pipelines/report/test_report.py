@@ -1,0 +1,153 @@
+"""Curves, profiles, verdicts and the page, from cells whose numbers are known."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from idbpd.datasets import BenchmarkCell, FiguresDataset
+from idbpd.pipelines.report.claims import judged
+from idbpd.pipelines.report.curves import curve
+from idbpd.pipelines.report.figures import draw_figures
+from idbpd.pipelines.report.page import write_page
+from idbpd.pipelines.report.profile import profiles
+from idbpd.pipelines.report.tables import over_seeds, summarise
+
+METHODS = ("idbpd", "idbpd_paper", "idbpd_theorem2", "cooper_adam", "discretization_cooper")
+GDMA = ("gdma_rho1", "gdma_rho2", "gdma_rho5", "gdma_rho10")
+
+
+def _cell(  # a run whose violation goes from 1 to ``violation`` and whose objective goes from 2 to ``objective``
+    method: str,
+    *,
+    seed: int = 0,
+    setting: str = "paper",
+    objective: float = 1.0,
+    violation: float = 0.0,
+    residual: float = 1e-3,
+    seconds: float = 4.0,
+) -> BenchmarkCell:
+    part = np.linspace(0, 1, 5)
+    infeasibility = 1 + part * (violation - 1)
+    values = 2 + part * (objective - 2)
+    history = pd.DataFrame(
+        {
+            "step": np.arange(5),
+            "seconds": part * seconds,
+            "objective": values,
+            "infeasibility": infeasibility,
+            "feasible_objective": np.where(infeasibility <= 1e-4, values, np.nan),
+            "best_stationarity": 1 + part * (residual - 1),
+            "best_slackness": 0.0,
+            "stationarity": 1 + part * (residual - 1),
+        }
+    )
+    metrics = {
+        **{"least_infeasibility": violation, "least_best_residual": max(residual, violation)},
+        **{"least_residual": max(residual, violation), "total_seconds": seconds, "total_steps": 4.0},
+        **{"total_evaluations": 9.0, "total_gradients": 5.0},
+    }
+    if violation <= 1e-4:
+        metrics |= {"lowest_feasible_objective": objective, "seconds_to_feasible": seconds}
+    parameters = {
+        **{
+            "threshold": "1.5",
+            "calibration_steps": "7",
+            "budget_seconds": "4",
+            "start": "random",
+            "tolerance": "1e-05",
+        },
+        **{"problem.lambda": "0.001", "problem.weight_decay": "0", "machine": "a machine", "measured_at": "2026-01-01"},
+        **({} if method == "idbpd" else {"tuning.trials": "3", "tuning.seconds": "6", "options.gamma": "0.1"}),
+        **({} if method == "idbpd" else {"tuning.least_infeasibility": "0.25"}),
+    }
+    tags = {"dataset": "chd49", "setting": setting, "method": method, "seed": str(seed), "status": "MAX_STEPS"}
+    return BenchmarkCell(tags, parameters, metrics, history)
+
+
+def _failed(method: str, seed: int = 0) -> BenchmarkCell:
+    tags = {"dataset": "chd49", "setting": "paper", "method": method, "seed": str(seed)}
+    return BenchmarkCell({**tags, "status": "FAILED", "error": "ValueError: no luck"}, {}, {}, pd.DataFrame())
+
+
+@pytest.fixture
+def cells() -> list[BenchmarkCell]:
+    return [
+        *(_cell("idbpd", seed=seed, objective=0.7, seconds=1.0) for seed in (0, 1, 2)),
+        *(_cell("idbpd_paper", seed=seed, violation=0.5) for seed in (0, 1, 2)),
+        *(_cell("cooper_adam", seed=seed, objective=0.8) for seed in (0, 1, 2)),
+        *(_cell("discretization_cooper", seed=seed, violation=0.6) for seed in (0, 1)),
+        *(_cell(method, violation=0.4 - 0.1 * at) for at, method in enumerate(GDMA)),
+        _failed("discretization_cooper", seed=2),
+    ]
+
+
+def test_a_curve_is_the_median_and_the_range_over_runs() -> None:
+    runs = [_cell("idbpd", residual=residual).history for residual in (0.1, 0.2, 0.9)]
+    found = curve(runs, "best_stationarity", "step")
+    assert (found.at[0], found.at[-1]) == (pytest.approx(1), pytest.approx(4))
+    assert (found.low[-1], found.median[-1], found.high[-1]) == pytest.approx((0.1, 0.2, 0.9))
+    assert found.median[0] == pytest.approx(1 + 0.25 * (0.2 - 1))  # at step 1
+
+
+def test_a_run_that_ended_early_keeps_its_last_value() -> None:
+    runs = [_cell("idbpd", seconds=1.0, residual=0.1).history, _cell("idbpd", seconds=4.0, residual=0.5).history]
+    found = curve(runs, "best_stationarity", "seconds")
+    assert found.low[-1] == pytest.approx(0.1)
+    assert found.at[-1] == pytest.approx(4.0)
+
+
+def test_the_median_counts_a_seed_that_was_never_feasible() -> None:
+    runs = [_cell("idbpd", seed=0), _cell("idbpd", seed=1, violation=1.0), _cell("idbpd", seed=2, violation=1.0)]
+    (row,) = over_seeds(runs).to_dict("records")
+    assert (row["feasible"], row["seeds"], row["objective"]) == (1, 3, np.inf)
+
+
+def test_profile_ratios_are_those_of_dolan_and_more() -> None:
+    runs = [_cell("idbpd", seconds=1.0), _cell("cooper_adam", seconds=3.0), _cell("gdma_rho1", violation=0.5)]
+    found = profiles([*runs, _failed("gdma_rho2")])
+    assert {method: ratio[0] for method, ratio in found["objective"].items()} == {
+        "idbpd": 1.0,
+        "cooper_adam": pytest.approx(3.0),
+        "gdma_rho1": np.inf,
+        "gdma_rho2": np.inf,
+    }
+
+
+def test_verdicts_follow_the_numbers(cells: list[BenchmarkCell]) -> None:
+    verdicts = {(claim.words, claim.needs[0]): found.get("chd49") for claim, found in judged(cells).items()}
+    holds = {words: verdict.holds for (words, _), verdict in verdicts.items() if verdict is not None}
+    assert holds["iDB-PD converges in feasibility"] is False
+    assert holds["adaptive discretization fails to reduce infeasibility"] is True
+    assert holds["adaptive discretization diverges in stationarity"] is False
+    assert holds["GDMA requires large weights to approach feasibility"] is True
+    assert holds["GDMA with small rho achieves low stationarity, but fails to reduce infeasibility"] is True
+    assert holds["GDMA with large rho is unstable"] is False
+
+
+def test_the_page_says_who_is_ahead_who_failed_and_where_the_paper_stops(cells: list[BenchmarkCell]) -> None:
+    page = write_page(cells)
+    assert re.search(r"CHD49 \| paper \| 0\.7000 \| 0\.8000 \(cooper_adam\) \| ahead", page)
+    assert "| chd49 | paper | discretization_cooper | 2 | ValueError: no luck |" in page
+    assert re.search(r"CHD49 \| paper \| 0\.25 \| 0\.5 \| gamma 0\.1 .*1\.0 s in 3 of 3 runs", page)
+    behind = [_cell("idbpd", objective=0.9), _cell("cooper_adam", objective=0.8)]
+    assert "0.9000 | 0.8000 (cooper_adam) | **behind**" in write_page(behind)
+
+
+def test_every_figure_of_the_page_is_drawn_and_always_the_same(cells: list[BenchmarkCell], tmp_path: Path) -> None:
+    folder = FiguresDataset(folder=str(tmp_path / "figures"))
+    folder.save(draw_figures(cells))
+    first = {path.name: path.read_bytes() for path in folder.path.iterdir()}
+    assert set(re.findall(r"\(figures/results/(.*?)\)", write_page(cells))) == set(first)
+    (folder.path / "old.svg").write_text("of an earlier report")
+    folder.save(draw_figures(cells))
+    assert {path.name: path.read_bytes() for path in folder.path.iterdir()} == first
+
+
+def test_the_summary_names_failures(cells: list[BenchmarkCell]) -> None:
+    table = summarise(cells).set_index("method")
+    assert table.loc["discretization_cooper", "failed"] == "1"
+    assert table.loc["idbpd", "feasible"] == "3/3"
+    assert table.loc["idbpd_paper", "objective"] == "none"

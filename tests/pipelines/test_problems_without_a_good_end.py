@@ -1,0 +1,96 @@
+"""Limits that cannot be kept, data that say nothing, numbers that run away: clear words, a status, the best weights."""
+
+import logging
+
+import pandas as pd
+import pytest
+import torch
+
+from idbpd.errors import DataError
+from idbpd.mtl import MultiTaskData, Task
+from idbpd.optim import IDBPD, Status
+from idbpd.pipelines.calibration.nodes import calibrate
+from idbpd.pipelines.durable_solve import Budget, Timed, solve_durably
+from idbpd.pipelines.evaluation.nodes import certify, compare
+from idbpd.pipelines.parameters import SplitParameters
+from idbpd.pipelines.robust_problem import build_problem, weights_of
+from idbpd.pipelines.training.endings import say_how_it_ended
+from idbpd.pipelines.training.nodes import train_constrained, train_equal_weights, train_unconstrained
+from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, TRAINING, small_tasks
+
+LONG = TRAINING.model_copy(update={"max_steps": 1000})
+
+
+def _identical_samples() -> MultiTaskData:
+    """Twenty times the same features, half of them with one label, half with the other: nobody can tell them apart."""
+    targets = torch.eye(2).repeat(10, 1)
+    tasks = tuple(Task(name, (f"{name}0", f"{name}1"), torch.arange(20), targets) for name in ("first", "second"))
+    return MultiTaskData(torch.ones(20, 3), tasks)
+
+
+def test_identical_samples_are_guessed_evenly(caplog: pytest.LogCaptureFixture) -> None:
+    data = _identical_samples()
+    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    even = torch.tensor(2.0).log().item()
+    assert threshold["tasks"]["second"]["value"] == pytest.approx(even, abs=1e-3)
+    _, history, _, outcome = train_constrained(data, threshold, FINGERPRINT, start, LONG, MODEL, PROBLEM, COMPUTE, 0)
+    assert outcome["status"] == "CONVERGED"
+    assert outcome["reached"]["second"] == pytest.approx(even, abs=1e-2)
+    assert not history.isna().any(axis=None)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("start", ["calibrated", "random"])
+def test_a_limit_below_what_is_reachable(start: str, caplog: pytest.LogCaptureFixture) -> None:
+    data = _identical_samples()
+    by_hand = CALIBRATION.model_copy(update={"threshold": 0.3})
+    threshold, calibrated = calibrate(data, FINGERPRINT, by_hand, MODEL, PROBLEM, COMPUTE, 0)
+    assert "the limit 0.3000 of the second task is below 0.6931, what it reached on its own" in caplog.text
+    training = LONG.model_copy(update={"start": start})
+    weights, _, _, outcome = train_constrained(
+        data, threshold, FINGERPRINT, calibrated, training, MODEL, PROBLEM, COMPUTE, 0
+    )
+    assert outcome["status"] == "INFEASIBLE"
+    assert outcome["reached"]["second"] == pytest.approx(0.6931, abs=1e-3)
+    (warning,) = [record.getMessage() for record in caplog.records if "infeasible stationary" in record.getMessage()]
+    assert f"with the constraint: an infeasible stationary point ({outcome['reason']})" in warning
+    assert "the worst-case loss of the second task came down to 0.6931, its limit is 0.3000" in warning
+    # The least infeasible weights go on to the evaluation, and the table says what became of them.
+    unconstrained = train_unconstrained(data, calibrated, training, MODEL, PROBLEM, COMPUTE, 0, FINGERPRINT)
+    split = SplitParameters(test_fraction=0.2, seed=0)
+    certificate = certify(data, data, weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, split, 0)
+    assert certificate["status"] == "INFEASIBLE"
+    assert certificate["constraint"] == pytest.approx(0.6931 - 0.3, abs=1e-3)
+    equal = train_equal_weights(data, calibrated, training, MODEL, PROBLEM, COMPUTE, 0, FINGERPRINT)
+    _, summary, *_ = compare(data, data, weights, unconstrained, equal, certificate, MODEL, PROBLEM, split)
+    cells = set(pd.Series(summary.to_numpy().flatten()))
+    assert {"INFEASIBLE", "0.3000 BROKEN"} <= cells
+
+
+def test_numbers_that_run_away_keep_the_best_weights(caplog: pytest.LogCaptureFixture) -> None:
+    wild = PROBLEM.model_copy(update={"weight_decay": 1.0})
+    built = build_problem(small_tasks(2), "first", {}, MODEL, wild, COMPUTE, 0)
+    too_long_steps = IDBPD.paper(gamma=1e60)
+    timed = solve_durably("training", built, built.initial_weights, too_long_steps, Budget(100, 1e-6), None)
+    assert timed.solution.status is Status.DIVERGED
+    assert all(tensor.isfinite().all() for tensor in weights_of(timed.solution).values())
+    say_how_it_ended("without the constraint", timed, 1e-6, {})
+    assert (
+        "without the constraint: a value or a gradient is not finite; the best finite weights are kept" in caplog.text
+    )
+
+
+def test_numbers_that_are_never_finite_are_an_error_of_the_data() -> None:
+    data = small_tasks(2)
+    enormous = MultiTaskData(data.features * 1e308, data.tasks)
+    with pytest.raises(
+        DataError, match=r"calibrating second: the losses are not finite at any .* see features.scaling"
+    ):
+        calibrate(enormous, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+
+
+def test_seconds_belong_to_the_rows_of_the_history() -> None:
+    built = build_problem(small_tasks(2), "first", {}, MODEL, PROBLEM, COMPUTE, 0)
+    timed: Timed = solve_durably("training", built, built.initial_weights, IDBPD(), Budget(5, 1e-9), None)
+    assert len(timed.seconds) == len(timed.solution.history.step) == 6
+    assert timed.total_seconds == timed.seconds[-1]

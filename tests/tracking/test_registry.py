@@ -1,0 +1,185 @@
+"""What the registry knows after retrainings, and the commands that show and undo them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pandas as pd
+import pytest
+import torch
+from click.testing import CliRunner, Result
+from kedro.framework.startup import bootstrap_project
+from mlflow import MlflowClient
+
+from idbpd.cli import cli
+from idbpd.errors import ConfigurationError, DataError
+from idbpd.mtl import ExportedModel, FeatureScaling, LabelProbabilities, SharedNetwork
+from idbpd.tracking import ChampionDataset, RetrainingDataset, TrackedModelDataset
+from idbpd.tracking.journal import Journal
+from idbpd.tracking.registry import last_judged, make_champion, register, registered_name, versions
+from idbpd.tracking.runs import child_run
+from tests.tracking.conftest import RUN
+
+NAME = "idbpd-yeast"
+CERTIFICATE = {"status": "CONVERGED", "objective": 0.5, "constraint": -0.1, "stationarity": 1e-4, "held_out": None}
+
+
+class Retrainings:
+    """A project's registry, and what a retraining pipeline hands to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.model = TrackedModelDataset(filepath=str(folder / "model"), run=RUN)
+        config = {"type": "json.JSONDataset", "filepath": str(folder / "retraining.json")}
+        self.outcome = RetrainingDataset(dataset=config, run=RUN)
+
+    def train(self) -> str:
+        scaling = FeatureScaling(torch.zeros(2), torch.ones(2))
+        network = LabelProbabilities(SharedNetwork(2, 3, (2, 2)), scaling)
+        tasks = {"first": ("a", "b"), "other": ("c", "d")}
+        self.model.save(ExportedModel(network, ("u", "v"), tasks, torch.randn(2, 2)))
+        return str(self.model.load())
+
+    def conclude(self, *, passed: bool, champion: int | None) -> dict[str, Any]:
+        gate = {"gate": "residual", "value": 0.5, "limit": 0.01, "passed": passed, "note": "worst of all"}
+        verdict = {"passed": passed, "champion": champion, "gates": [gate]}
+        fingerprints = {"data": "d", "parameters": "p", "code": "c", "lock": "l"}
+        self.outcome.save(
+            {"verdict": verdict, "model_id": self.train(), "certificate": CERTIFICATE, "fingerprints": fingerprints}
+        )
+        content: dict[str, Any] = self.outcome.load()
+        return content
+
+
+@pytest.fixture
+def retrainings(journal: Journal, tmp_path: Path) -> Retrainings:
+    return Retrainings(tmp_path)
+
+
+def _aliases() -> dict[str, int]:
+    return {name: int(version) for name, version in MlflowClient().get_registered_model(NAME).aliases.items()}
+
+
+def test_a_promoted_model_is_the_champion_and_a_rejected_one_is_not(retrainings: Retrainings, journal: Journal) -> None:
+    assert versions(NAME) == []
+    first = retrainings.conclude(passed=True, champion=None)
+    assert (first["outcome"], first["exit_code"], first["version"], first["champion"]) == ("promoted", 0, 1, 1)
+    second = retrainings.conclude(passed=False, champion=1)
+    assert (second["outcome"], second["exit_code"], second["version"], second["champion"]) == ("rejected", 3, 2, 1)
+    assert second["message"] == (
+        "rejected: version 2 of idbpd-yeast did not pass (residual: 0.5, at most 0.01); version 1 stays the champion"
+    )
+    assert _aliases() == {"champion": 1, "challenger": 2}
+    newest = versions(NAME)[0]
+    assert newest.verdict == "rejected"
+    assert newest.tags["gate.residual"] == "FAILED: 0.5, at most 0.01"
+    assert newest.tags["certificate.objective"] == "0.5"
+    assert "model_sha256" in newest.tags
+    assert newest.fingerprints == {"data": "d", "parameters": "p", "code": "c", "lock": "l"}
+    run = MlflowClient().get_run(str(child_run(RUN)))
+    assert run.data.tags["retraining"] == "rejected"
+
+
+def test_a_version_without_a_verdict_was_not_tried(retrainings: Retrainings) -> None:
+    retrainings.conclude(passed=True, champion=None)
+    register(NAME, retrainings.train(), str(child_run(RUN)), {})  # and then the machine went down
+    last = last_judged(NAME)
+    assert last is not None
+    assert last.number == 1
+    assert versions(NAME)[0].verdict == "unfinished"
+    assert _aliases()["champion"] == 1
+
+
+def test_nobody_replaces_a_champion_that_they_were_not_compared_with(retrainings: Retrainings) -> None:
+    retrainings.conclude(passed=True, champion=None)
+    retrainings.conclude(passed=True, champion=1)
+    with pytest.raises(
+        ConfigurationError, match="was version 1 when the new model was compared with it, and is version 2"
+    ):
+        make_champion(NAME, 1, instead_of=1)
+    with pytest.raises(Exception, match="nothing was promoted: retrain again"):
+        retrainings.conclude(passed=True, champion=None)
+    assert _aliases() == {"champion": 2, "challenger": 3}
+
+
+def test_the_champion_is_loaded_as_it_is_served(retrainings: Retrainings) -> None:
+    assert ChampionDataset(dataset="yeast").load() is None
+    retrainings.conclude(passed=True, champion=None)
+    champion = ChampionDataset(dataset="yeast").load()
+    assert champion is not None
+    assert (champion.version, champion.features) == (1, ("u", "v"))
+    answer = champion.probabilities(pd.DataFrame({"u": [0.0], "v": [1.0]}))
+    assert list(answer.columns) == ["first:a", "first:b", "other:c", "other:d"]
+
+
+@pytest.fixture
+def command(project: Path, monkeypatch: pytest.MonkeyPatch, retrainings: Retrainings) -> "Command":
+    monkeypatch.chdir(project)
+    return Command(project)
+
+
+class Command:
+    def __init__(self, project: Path) -> None:
+        self.project = project
+
+    def __call__(self, *arguments: str) -> Result:
+        return CliRunner().invoke(cli, [*arguments, "--dataset", "yeast"], obj=bootstrap_project(self.project))
+
+
+def test_versions_are_listed_with_certificate_and_date_and_the_champion_goes_back(
+    command: Command, retrainings: Retrainings
+) -> None:
+    assert "nothing is registered as idbpd-yeast" in command("models").output
+    for passed, champion in ((True, None), (False, 1), (True, 1)):
+        retrainings.conclude(passed=passed, champion=champion)
+    shown = command("models").output
+    rows = [line.split("│")[1:] for line in shown.splitlines() if "CONVERGED" in line]
+    assert [[cell.strip() for cell in row][:2] for row in rows] == [["3", "champion"], ["2", ""], ["1", ""]]
+    assert all("0.5000" in row[4] for row in rows)
+    assert "residual" in rows[1][8]
+    went_back = command("rollback")
+    assert went_back.output.strip() == "version 1 of idbpd-yeast is the champion; version 3 was"
+    assert _aliases()["champion"] == 1
+    assert command("rollback", "--to", "3").exit_code == 0
+    assert _aliases()["champion"] == 3
+
+
+@pytest.mark.parametrize(
+    ("to", "message"),
+    [
+        (["--to", "9"], "version 9 of idbpd-yeast never was the champion; versions that were: none"),
+        (["--to", "2"], "version 2 of idbpd-yeast never was the champion; versions that were: none"),
+        (["--to", "1"], "version 1 of idbpd-yeast is the champion already; earlier ones are none"),
+        ([], "version 1 of idbpd-yeast is the first champion: there is none before it"),
+    ],
+)
+def test_a_way_back_that_is_none_is_refused(
+    to: list[str], message: str, command: Command, retrainings: Retrainings
+) -> None:
+    retrainings.conclude(passed=True, champion=None)
+    retrainings.conclude(passed=False, champion=1)
+    result = command("rollback", *to)
+    assert result.exit_code == 1
+    assert message in result.output
+    assert _aliases()["champion"] == 1
+
+
+def test_an_altered_model_neither_comes_back_nor_is_compared_with(command: Command, retrainings: Retrainings) -> None:
+    retrainings.conclude(passed=True, champion=None)
+    retrainings.conclude(passed=True, champion=1)
+    folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=f"models:/{registered_name('yeast')}/1"))
+    weights = next(folder.rglob("weights.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+    result = command("rollback")
+    assert result.exit_code == 1
+    assert "was altered since the model was logged" in result.output
+    assert _aliases()["champion"] == 2
+    MlflowClient().set_registered_model_alias(NAME, "champion", "1")
+    with pytest.raises(DataError, match="was altered"):
+        ChampionDataset(dataset="yeast").load()
+
+
+def test_the_outcome_is_a_file_for_other_programs(retrainings: Retrainings, tmp_path: Path) -> None:
+    retrainings.conclude(passed=True, champion=None)
+    record = json.loads((tmp_path / "retraining.json").read_text())
+    assert {"outcome", "exit_code", "message", "dataset", "at", "model", "version", "champion", "gates"} <= set(record)

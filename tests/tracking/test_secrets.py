@@ -1,0 +1,93 @@
+"""Credentials are planted wherever a user keeps them, and looked for everywhere a run leaves something."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from idbpd.redaction import RedactingFilter, redact, redacted
+from tests.tracking.server import free_port
+
+SHORT = "calibration.max_steps=5,training.max_steps=5,model.hidden=4"
+PLANTED = {
+    "in an address": "hunter2-in-the-address",
+    "in the credentials file": "hunter2-in-the-file",
+    "in a password variable": "hunter2-in-the-password",
+    "in a token variable": "hunter2-in-the-token",
+    "in a cloud key": "hunter2-in-the-cloud-key",
+}
+
+
+def _files_with(secret: str, folder: Path) -> list[str]:
+    ours = {folder / "conf/local/credentials.yml", folder / "conf/local/mlflow.yml"}  # where it was planted
+    files = [path for path in folder.rglob("*") if path.is_file() and path not in ours]
+    return [str(path) for path in files if secret.encode() in path.read_bytes()]
+
+
+@pytest.mark.slow
+def test_no_planted_secret_is_found_in_store_outbox_files_or_logs(project: Path) -> None:
+    """With a server that is away, so that everything waits on disk; then with a store that takes what it gets."""
+    (project / "conf/local/sources.yml").write_text("multi_digits:\n  pairs: 200\n")
+    (project / "conf/local/credentials.yml").write_text(f"storage:\n  secret: {PLANTED['in the credentials file']}\n")
+    away = f"http://ann:{PLANTED['in an address']}@127.0.0.1:{free_port()}"
+    (project / "conf/local/mlflow.yml").write_text(f"tracking_uri: {away}\n")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(project / "src"),
+        "MLFLOW_TRACKING_PASSWORD": PLANTED["in a password variable"],
+        "MLFLOW_TRACKING_TOKEN": PLANTED["in a token variable"],
+        "AWS_SECRET_ACCESS_KEY": PLANTED["in a cloud key"],
+    }
+    environment.pop("MLFLOW_TRACKING_URI", None)
+
+    def kedro_run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "kedro", "run", *arguments]
+        done = subprocess.run(
+            command, cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
+        return done.stdout + done.stderr
+
+    output = kedro_run("--params", SHORT)
+    assert "the tracking store is away" in output
+    assert list((project / "data/09_tracking/outbox").iterdir())  # there is something to look at
+    mistake = kedro_run("--pipeline", "nowhere-" + PLANTED["in a token variable"])
+    assert "unknown pipeline 'nowhere-***'" in mistake
+    (project / "conf/local/mlflow.yml").unlink()
+    tracked = kedro_run("--pipeline", "ingestion")
+    assert (project / "data/09_tracking/mlflow.db").stat().st_size > 0
+    for where, secret in PLANTED.items():
+        assert secret not in output + mistake + tracked, where
+        assert _files_with(secret, project) == [], where
+
+
+def test_texts_are_redacted_at_any_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "abcdef123")
+    assert (
+        redact("key abcdef123 at ftp://ann:pw@host/x and mail ann@host") == "key *** at ftp://host/x and mail ann@host"
+    )
+    assert redacted({"a": ["abcdef123", 1.5, None], "b": {"c": "https://t0ken@host"}}) == {
+        "a": ["***", 1.5, None],
+        "b": {"c": "https://host"},
+    }
+
+
+def test_a_short_value_is_a_word_and_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "0.1")
+    assert redact("lambda = 0.1") == "lambda = 0.1"
+
+
+def test_a_log_record_with_a_traceback_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_PASSWORD", "abcdef123")
+    try:
+        raise ValueError("refused: abcdef123")
+    except ValueError:
+        information = sys.exc_info()
+    record = logging.LogRecord("x", logging.ERROR, "f", 1, "login as %s failed", ("abcdef123",), information)
+    assert RedactingFilter().filter(record)
+    text = logging.Formatter().format(record)
+    assert "abcdef123" not in text
+    assert "login as *** failed" in text
+    assert "ValueError: refused: ***" in text
