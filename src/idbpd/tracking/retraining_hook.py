@@ -59,7 +59,7 @@ class RetrainingHook:
         assert isinstance(outcome, RetrainingDataset)
         _tell_of_a_killed_one(outcome)
         program = program_fingerprints(self._parameters_of(pipeline), self._context.project_path)
-        catalog[PROGRAM] = MemoryDataset(program)
+        catalog[PROGRAM].save(program)
         dataset = self._parameters["dataset"]
         last = last_judged(registered_name(dataset))
         if self._parameters["retrain"]["force"]:
