@@ -33,6 +33,7 @@ LONG = TRAINING.model_copy(update={"max_steps": 120, "tolerance": 1e-12})
 class Trained(NamedTuple):
     weights: dict[str, Tensor]
     history: pd.DataFrame
+    clock: pd.DataFrame
     outcome: dict[str, Any]
 
 
