@@ -58,8 +58,8 @@ def test_a_network_of_ones_own_is_calibrated_trained_certified_and_exported(proj
     assert client.get_run(model.source_run_id).data.tags["threads"] == "1"
     # The exported model does not need the user's module, which this process cannot import.
     program = (
-        "import sys, mlflow, numpy; model = mlflow.pyfunc.load_model(sys.argv[1]); "
-        "print(numpy.asarray(model.predict(numpy.zeros((1, 100), dtype=numpy.float32))).sum())"
+        "import sys, mlflow; model = mlflow.pyfunc.load_model(sys.argv[1]); "
+        "print(model.predict(model.input_example.head(1)).to_numpy().sum())"
     )
     loaded = subprocess.run(
         [sys.executable, "-c", program, model.artifact_location],

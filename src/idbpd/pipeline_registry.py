@@ -14,6 +14,7 @@ from idbpd.pipelines import (
     splitting,
     training,
     tuning,
+    weight_decay,
 )
 
 
@@ -22,12 +23,13 @@ def register_pipelines() -> dict[str, Pipeline]:
     stages = {
         "ingestion": ingestion.create_pipeline(),
         "splitting": splitting.create_pipeline(),
+        "weight_decay": weight_decay.create_pipeline(),
         "calibration": calibration.create_pipeline(),
         "training": training.create_pipeline(),
         "evaluation": evaluation.create_pipeline(),
     }
     default = sum(stages.values(), start=Pipeline([]))
-    to_threshold = stages["ingestion"] + stages["splitting"] + stages["calibration"]
+    to_threshold = stages["ingestion"] + stages["splitting"] + stages["weight_decay"] + stages["calibration"]
     return {
         "__default__": default,
         **stages,

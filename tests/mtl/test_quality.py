@@ -1,7 +1,18 @@
+import math
+
 import pytest
 import torch
 
-from idbpd.mtl import LabelProbabilities, MultiTaskData, Task, measure_quality, seeded_network
+from idbpd.mtl import (
+    LabelProbabilities,
+    MultiTaskData,
+    Task,
+    TaskQuality,
+    measure_quality,
+    sample_losses,
+    seeded_network,
+)
+from idbpd.mtl.quality import tail_mean
 
 
 class _Fixed(torch.nn.Module):
@@ -40,3 +51,39 @@ def test_the_seed_alone_decides_the_first_weights() -> None:
     second, other = seeded_network(6, 5, (3, 2), seed=3), seeded_network(6, 5, (3, 2), seed=4)
     assert torch.equal(first.trunk.weight, second.trunk.weight)
     assert not torch.equal(first.trunk.weight, other.trunk.weight)
+
+
+def _measured(logits: torch.Tensor, targets: torch.Tensor) -> TaskQuality:
+    labels = tuple("abcdefgh"[: targets.shape[1]])
+    task = Task("only", labels, torch.arange(len(logits)), targets)
+    return measure_quality(_Fixed(), MultiTaskData(logits, (task,)), regularisation=0.1)["only"]
+
+
+def test_losses_are_ordered_from_the_mean_to_the_maximum() -> None:
+    quality = _measured(torch.randn(200, 4), torch.nn.functional.one_hot(torch.randint(4, (200,)), 4).float())
+    assert quality.mean_loss < quality.cvar_loss < quality.maximum_loss
+    assert quality.mean_loss < quality.worst_case_loss < quality.maximum_loss
+    losses = sample_losses(
+        _Fixed(), MultiTaskData(torch.zeros(3, 2), (Task("t", ("a", "b"), torch.tensor([0, 2]), torch.eye(2)),))
+    )
+    torch.testing.assert_close(losses["t"], torch.full((2,), 2.0).log())
+
+
+def test_the_tail_is_the_mean_of_the_worst_twentieth() -> None:
+    losses = torch.randperm(100).double()
+    assert tail_mean(losses, 0.05).item() == pytest.approx((99 + 98 + 97 + 96 + 95) / 5)
+    assert tail_mean(losses[losses >= 50], 0.05).item() == pytest.approx((99 + 98 + 0.5 * 97) / 2.5)
+    assert tail_mean(losses[losses >= 95], 0.05).item() == 99
+
+
+def test_every_label_has_its_own_quality() -> None:
+    logits = torch.tensor([[3.0, 2.0, 1.0, 0.0], [0.0, 2.0, 3.0, 1.0], [3.0, 0.0, 1.0, 2.0]])
+    targets = torch.tensor([[0.5, 0.5, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.5, 0.0, 0.5, 0.0]])
+    labels = _measured(logits, targets).labels
+    assert [labels[name].samples for name in "abcd"] == [2, 2, 1, 0]
+    # Two labels give two guesses: a is among them twice, b once of two times, c not.
+    assert [labels[name].hit_rate for name in "abc"] == [1, 0.5, 0]
+    losses = -(targets * logits.log_softmax(dim=-1)).sum(dim=-1)
+    assert labels["a"].mean_loss == pytest.approx((losses[0] + losses[2]).item() / 2)
+    assert labels["a"].average_precision == 1
+    assert all(math.isnan(value) for value in labels["d"][1:])

@@ -1,6 +1,6 @@
 """From data with several constraint tasks to thresholds, a model and its certificate."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,29 +13,41 @@ from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
-from idbpd.pipelines.evaluation.nodes import certify, compare, export
+from idbpd.pipelines.evaluation.nodes import certify, compare, draw_loss_distribution, draw_worst_case_weights, export
 from idbpd.pipelines.parameters import ComputeParameters, SplitParameters
 from idbpd.pipelines.robust_problem import build_problem, weights_of
-from idbpd.pipelines.training.nodes import train_constrained, train_unconstrained
+from idbpd.pipelines.training.nodes import train_constrained, train_equal_weights, train_unconstrained
 from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, TRAINING, small_tasks
 
 SPLIT = SplitParameters(test_fraction=0.2, seed=0)
 
 
-def _run(data: MultiTaskData) -> tuple[dict[str, Any], dict[str, Any], pd.DataFrame, dict[str, float], pd.DataFrame]:
+class Finished(NamedTuple):
+    threshold: dict[str, Any]
+    certificate: dict[str, Any]
+    history: pd.DataFrame
+    clock: pd.DataFrame
+    quality: dict[str, float]
+    summary: pd.DataFrame
+    comparison: pd.DataFrame
+    labels: pd.DataFrame
+
+
+def _run(data: MultiTaskData, split: SplitParameters = SPLIT) -> Finished:
     threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     shared = (TRAINING, MODEL, PROBLEM, COMPUTE, 0)
-    weights, history, outcome = train_constrained(data, threshold, FINGERPRINT, start, *shared)
+    weights, history, clock, outcome = train_constrained(data, threshold, FINGERPRINT, start, *shared)
     unconstrained = train_unconstrained(data, start, *shared, FINGERPRINT)
-    certificate = certify(data, weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, 0)
-    quality, summary = compare(data, data, weights, unconstrained, certificate, MODEL, PROBLEM, SPLIT)
+    equal = train_equal_weights(data, start, *shared, FINGERPRINT)
+    certificate = certify(data, data, weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, split, 0)
+    tables = compare(data, data, weights, unconstrained, equal, certificate, MODEL, PROBLEM, split)
     assert {name: outcome[name] for name in FINGERPRINT} == FINGERPRINT
-    return threshold, certificate, history, quality, summary
+    return Finished(threshold, certificate, history, clock, *tables)
 
 
 def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
     data = small_tasks(3)
-    threshold, certificate, history, quality, summary = _run(data)
+    threshold, certificate, history, clock, quality, summary, *_ = _run(data)
     assert list(threshold["tasks"]) == ["second", "third"]
     assert threshold["threshold"] == [record["threshold"] for record in threshold["tasks"].values()]
     for name, record in threshold["tasks"].items():
@@ -51,8 +63,8 @@ def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
     for column in ("constraint", "multiplier"):
         largest = history[[f"{column}_second", f"{column}_third"]].max(axis=1)
         pd.testing.assert_series_equal(history[column], largest, check_names=False)
-    lines = draw_kkt_curves(history, certificate).axes[1].get_lines()
-    assert len(lines) == 5  # the objective, and two losses with two thresholds
+    over_steps, over_seconds = draw_kkt_curves(history, clock, certificate).axes[2:]
+    assert len(over_steps.get_lines()) == len(over_seconds.get_lines()) == 5  # f, and two losses with two thresholds
 
 
 def test_thresholds_are_what_each_task_reaches_alone() -> None:
@@ -76,16 +88,106 @@ def test_the_start_keeps_the_limits_of_all_tasks_but_the_last() -> None:
 
 
 def test_one_constraint_task_is_tracked_as_a_number_without_columns_of_its_own() -> None:
-    threshold, certificate, history, quality, _ = _run(small_tasks(2))
+    threshold, certificate, history, _, quality, *_ = _run(small_tasks(2))
     assert threshold["threshold"] == threshold["tasks"]["second"]["threshold"] == certificate["threshold"]
     assert "constraint_second" not in history
-    assert set(quality) == {
-        "test_first_hit_rate",
-        "test_first_worst_case_loss",
-        "test_second_hit_rate",
-        "test_second_worst_case_loss",
-        "test_constraint_holds",
+    per_task = ("mean_loss", "worst_case_loss", "maximum_loss", "cvar_loss", "hit_rate", "ranking_precision")
+    expected = {
+        f"{part}_{task}_{name}" for part in ("train", "test") for task in ("first", "second") for name in per_task
     }
+    assert set(quality) == expected | {"test_constraint_holds", "test_second_upper_bound"}
+
+
+def test_three_models_are_compared_on_both_parts_task_by_task_and_label_by_label() -> None:
+    *_, quality, summary, comparison, labels = _run(small_tasks(2))
+    assert list(summary.columns) == ["task: what", "constrained", "limit", "unconstrained", "equal weights"]
+    answer = str(summary.set_index("task: what").loc["second: holds on unseen data", "constrained"])
+    assert answer.startswith(("yes, bound", "no, bound"))
+    rows = comparison.set_index(["model", "part", "task"])
+    assert len(rows) == 3 * 2 * 2
+    for part in ("train", "test"):
+        for task in ("first", "second"):
+            assert quality[f"{part}_{task}_cvar_loss"] == rows.loc[("constrained", part, task), "cvar_loss"]
+    # What each model minimises, it has the least of; forty steps do not end exactly there.
+    means = rows["mean_loss"].xs("train", level="part").groupby("model").sum()
+    assert means["equal weights"] <= means.min() + 1e-2
+    worst = rows["worst_case_loss"].xs(("train", "first"), level=("part", "task"))
+    assert worst["unconstrained"] <= worst.min() + 1e-2
+    assert len(labels) == 3 * 2 * 2 * 2
+    assert set(labels["label"]) == {"first0", "first1", "second0", "second1"}
+
+
+def test_without_held_out_data_nothing_is_called_test() -> None:
+    *_, quality, summary, comparison, _ = _run(small_tasks(2), SPLIT.model_copy(update={"test_fraction": 0.0}))
+    assert not [name for name in quality if "test" in name]
+    assert not summary["task: what"].str.contains("test|unseen").any()
+    assert set(comparison["part"]) == {"train"}
+
+
+def test_the_clock_goes_on_with_every_step_of_the_history() -> None:
+    finished = _run(small_tasks(2))
+    assert list(finished.clock["step"]) == list(finished.history["step"])
+    assert finished.clock["seconds"].is_monotonic_increasing
+    assert "seconds" not in finished.history
+
+
+def test_figures_show_every_task_with_its_threshold() -> None:
+    data = small_tasks(3)
+    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    certificate = {"tasks": threshold["tasks"]}
+    losses = draw_loss_distribution(data, data, start, certificate, MODEL, PROBLEM, SPLIT)
+    dashed = [[line for line in axes.get_lines() if line.get_linestyle() == "--"] for axes in losses.axes]
+    assert [len(lines) for lines in dashed] == [0, 1, 1]
+    limits = [float(np.ravel(lines[0].get_xdata())[0]) for lines in dashed[1:]]
+    assert limits == [record["threshold"] for record in threshold["tasks"].values()]
+    weights = draw_worst_case_weights(data, start, MODEL, PROBLEM)
+    for axes, task in zip(weights.axes, data.tasks, strict=True):
+        curve = np.ravel(axes.get_lines()[0].get_ydata())
+        assert curve.mean() == pytest.approx(1)
+        assert (np.diff(curve) <= 0).all()
+        assert axes.get_title() == f"{task.name} task"
+
+
+def test_the_certificate_says_what_holds_on_unseen_data() -> None:
+    data, unseen = small_tasks(3), small_tasks(3)
+    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    weights, _, _, outcome = train_constrained(
+        data, threshold, FINGERPRINT, start, TRAINING, MODEL, PROBLEM, COMPUTE, 0
+    )
+
+    def certificate(test: MultiTaskData, split: SplitParameters = SPLIT) -> dict[str, Any]:
+        arguments = (weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, split, 0)
+        return certify(data, test, *arguments)
+
+    seen = certificate(data)["held_out"]
+    assert (seen["part"], seen["confidence"]) == ("test", 0.95)
+    for name, record in threshold["tasks"].items():
+        held = seen["tasks"][name]
+        assert held["threshold"] == record["threshold"]
+        constraint = certificate(data)["tasks"][name]["constraint"]
+        assert held["worst_case_loss"] - held["threshold"] == pytest.approx(constraint, abs=1e-12)
+        assert held["holds"] == (constraint <= 0)
+        assert held["upper_bound"] > held["worst_case_loss"]
+    # Other classes for the same features: nothing that was learnt is of use.
+    failed = certificate(unseen)["held_out"]
+    assert failed["holds"] is False
+    assert not any(held["holds"] for held in failed["tasks"].values())
+    assert certificate(data, SPLIT.model_copy(update={"test_fraction": 0.0}))["held_out"] is None
+
+
+def test_the_certificate_needs_nothing_but_the_weights() -> None:
+    data = small_tasks(2)
+    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    weights, _, _, outcome = train_constrained(
+        data, threshold, FINGERPRINT, start, TRAINING, MODEL, PROBLEM, COMPUTE, 0
+    )
+    known = {name: outcome[name] for name in ("status", "reason", "made_with")}
+    certificate = certify(data, data, weights, known, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, SPLIT, 0)
+    assert certificate["multiplier"] == pytest.approx(outcome["multipliers"][0], rel=1e-2)
+    assert certificate["stationarity"] < 0.05  # as far as forty steps go
+    for task in data.tasks:
+        support = certificate["support"][task.name]
+        assert 0 < support["weighted"] <= support["samples"] == task.size
 
 
 def test_the_exported_model_takes_raw_features() -> None:

@@ -16,6 +16,7 @@ from idbpd.datasets.table_checks import TableValidator
 from idbpd.datasets.table_file import MultiLabelTableDataset
 from idbpd.datasets.tabular import TabularDataset
 from idbpd.datasets.tensors import MultiTaskDataset, TensorsDataset
+from idbpd.datasets.typed_json import TypedJsonDataset
 
 __all__ = [
     "ArffDataset",
@@ -37,4 +38,5 @@ __all__ = [
     "TableValidator",
     "TabularDataset",
     "TensorsDataset",
+    "TypedJsonDataset",
 ]

@@ -1,7 +1,7 @@
 """What a multi-label table looks like: the one form that every source is read into."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -70,3 +70,15 @@ class MultiLabelTable:
         """The features of some rows as an ordinary matrix."""
         part = self.features[rows]
         return np.ascontiguousarray(part.toarray() if isinstance(part, csr_array) else part, dtype=np.float32)
+
+    def of_rows(self, rows: NDArray[np.intp]) -> "MultiLabelTable":
+        """The table of some rows, in the given order."""
+        lines = self.origin.lines
+        return replace(
+            self,
+            features=self.features[rows],
+            labels=self.labels[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            positions={name: classes[rows] for name, classes in self.positions.items()},
+            origin=replace(self.origin, lines=None if lines is None else lines[rows]),
+        )

@@ -17,6 +17,7 @@ from idbpd.validation import validated
 SOURCE, SOURCES = "source", "sources"
 BENCHMARK = "benchmark"  # the parameters of the pipeline that works on several data sets
 VALIDATOR = "validator"
+SETTLES, ASKED_IN = "settles", "asked_in"  # catalog metadata
 # The catalog needs these for paths and tags, and cannot see parameters; they are set where both can see them.
 SET_GLOBALLY = {"dataset": "dataset", "seed": "seed", "training.method": "method"}  # parameter: name in globals.yml
 TOP_LEVEL = {"dataset": str, "seed": int}
@@ -40,6 +41,7 @@ class ConfigurationHook:
         self._release()  # of a run that ended before it began, in the same process
         loader = context.config_loader
         parameters: dict[str, Any] = loader["parameters"]
+        self._parameters = parameters
         types = {**TOP_LEVEL, **SET_ON_COMMAND_LINE, **parameter_types(pipelines.values())}
         check_parameters(parameters, types)
         for name, shared in SET_GLOBALLY.items():
@@ -49,7 +51,7 @@ class ConfigurationHook:
             if value != expected:
                 raise ConfigurationError(
                     f"{name!r} is {value!r} in a parameters.yml, but {expected!r} everywhere else; "
-                    f"set {shared!r} in conf/local/globals.yml, or --params {name}={value}"
+                    f"set it in conf/local/globals.yml (as {shared!r}) or with --params {name}={value}"
                 )
         sources: dict[str, Any] = loader["sources"]
         dataset = self._dataset = parameters["dataset"]
@@ -86,6 +88,7 @@ class ConfigurationHook:
         for name in sorted(pipeline.inputs()):
             if not name.startswith(PREFIX) and name != SOURCE and not catalog.exists(name):
                 raise ConfigurationError(f"{name!r} of an earlier stage is not there; begin with kedro run")
+            _require_asked(name, catalog, self._parameters)
         for folder in sorted({path.parent for path in _files(pipeline.all_outputs(), catalog)}):
             require_writable(folder)
         assert self._lock is not None  # there is a context before there is a run
@@ -104,6 +107,26 @@ class ConfigurationHook:
     def _release(self) -> None:
         if self._lock is not None:
             self._lock.release()
+
+
+def _require_asked(name: str, catalog: DataCatalog, parameters: dict[str, Any]) -> None:
+    """Refuse an earlier stage's settled parameters when this run asks for others.
+
+    Such an entry says in its metadata which block it settles, and which entry says what was asked for.
+    """
+    if name.startswith(PREFIX):
+        return
+    metadata = getattr(catalog[name], "metadata", None) or {}
+    if SETTLES not in metadata:
+        return
+    block = metadata[SETTLES]
+    asked = catalog.load(metadata[ASKED_IN])["asked"]
+    for key, value in parameters[block].items():
+        if asked.get(key) != value:
+            raise ConfigurationError(
+                f"{name!r} of an earlier stage was made with {block}.{key} = {asked.get(key)!r}, this run has "
+                f"{value!r}; begin with kedro run"
+            )
 
 
 def _require_source(name: str, sources: dict[str, Any]) -> None:

@@ -59,7 +59,7 @@ class RobustMultiTask:
             raise ValueError(f"task {objective!r} cannot be the objective and a constraint at once")
         self._tasks = tuple(data[name] for name in (objective, *thresholds))
         self._targets = tuple(task.targets.T.contiguous() for task in self._tasks)
-        self._passes = _passes(network, data, self._tasks)
+        self._passes = passes_of(network, data, self._tasks)
         self._thresholds = tuple(thresholds.values())
         self._regularisation = regularisation
         self._weight_decay = weight_decay
@@ -140,7 +140,7 @@ class RobustMultiTask:
         return Cotangent(support, weights[support] * slope)
 
 
-def _passes(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:
+def passes_of(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:
     """By hand for the network whose structure is known, by autograd for any other."""
     if isinstance(network, SharedNetwork):
         return TanhPasses(network, data, tasks)

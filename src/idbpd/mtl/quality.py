@@ -1,38 +1,102 @@
 """How good a network is at a task, apart from how well it was optimised."""
 
+import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from idbpd.mtl.data import MultiTaskData
+from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl.ranking import average_precision, label_ranking_precision
 from idbpd.mtl.worst_case import worst_case
+
+# The share of the samples that CVaR looks at: the mean loss of the worst of them.
+TAIL = 0.05
+
+
+class LabelQuality(NamedTuple):
+    """How good a task is at one of its labels; NaN where no sample has it."""
+
+    samples: int  # that have the label
+    mean_loss: float  # of these samples
+    hit_rate: float  # how many of them have it among their first guesses, as many guesses as they have labels
+    average_precision: float  # of ranking all samples of the task by the probability of the label
 
 
 class TaskQuality(NamedTuple):
-    """What people ask of a task: its mean and worst-case loss, and how often the first guess is a true label.
+    """What people ask of a task.
 
-    A sample without any label has nothing to guess and does not count in the hit rate.
+    A sample without any label has nothing to guess and counts neither in the hit rate nor in the ranking.
     """
 
     mean_loss: float
     worst_case_loss: float
-    hit_rate: float
+    maximum_loss: float
+    cvar_loss: float  # the mean loss of the worst 5 % of the samples
+    hit_rate: float  # how often the first guess is a true label
+    ranking_precision: float  # label-ranking average precision
+    labels: Mapping[str, LabelQuality]
 
 
 @torch.no_grad()
 def measure_quality(network: nn.Module, data: MultiTaskData, regularisation: float) -> dict[str, TaskQuality]:
     """The quality of every task on data, by name."""
-    quality = {}
-    for task, all_logits in zip(data.tasks, network(data.features), strict=True):
-        logits = all_logits[task.rows]
-        losses = cross_entropy(logits, task.targets)
-        guesses = logits.argmax(dim=-1, keepdim=True)
-        hits = (task.targets.gather(-1, guesses) > 0)[task.targets.any(dim=-1)]
-        quality[task.name] = TaskQuality(
-            mean_loss=losses.mean().item(),
-            worst_case_loss=worst_case(losses, regularisation).value.item(),
-            hit_rate=hits.double().mean().item(),
-        )
-    return quality
+    return {
+        task.name: _task_quality(task, logits[task.rows], regularisation)
+        for task, logits in zip(data.tasks, network(data.features), strict=True)
+    }
+
+
+@torch.no_grad()
+def sample_losses(network: nn.Module, data: MultiTaskData) -> dict[str, Tensor]:
+    """The loss of every sample of every task, by the task's name."""
+    return {
+        task.name: cross_entropy(logits[task.rows], task.targets)
+        for task, logits in zip(data.tasks, network(data.features), strict=True)
+    }
+
+
+def tail_mean(losses: Tensor, share: float) -> Tensor:
+    """Conditional value at risk: the mean of the largest losses that make up this share of the samples.
+
+    Where the share is no whole number of samples, the last one counts with the part that belongs to it.
+
+    >>> tail_mean(torch.tensor([1.0, 2.0, 3.0, 4.0]), 0.375)
+    tensor(3.6667, dtype=torch.float64)
+    """
+    size = share * len(losses)
+    largest = losses.double().topk(math.ceil(size)).values
+    return (largest.sum() - (len(largest) - size) * largest[-1]) / size
+
+
+def _task_quality(task: Task, logits: Tensor, regularisation: float) -> TaskQuality:
+    losses = cross_entropy(logits, task.targets).double()
+    relevant = task.targets > 0
+    labelled = relevant.any(dim=-1)
+    first_guesses = relevant.gather(-1, logits.argmax(dim=-1, keepdim=True))
+    return TaskQuality(
+        mean_loss=losses.mean().item(),
+        worst_case_loss=worst_case(losses, regularisation).value.item(),
+        maximum_loss=losses.max().item(),
+        cvar_loss=tail_mean(losses, TAIL).item(),
+        hit_rate=first_guesses[labelled].double().mean().item(),
+        ranking_precision=label_ranking_precision(logits[labelled], relevant[labelled]).mean().item(),
+        labels=_label_quality(task, logits, losses, relevant),
+    )
+
+
+def _label_quality(task: Task, logits: Tensor, losses: Tensor, relevant: Tensor) -> dict[str, LabelQuality]:
+    counts = relevant.sum(dim=0)
+    place = logits.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+    guessed = relevant & (place < relevant.sum(dim=-1, keepdim=True))
+    columns = (
+        relevant.double().T @ losses / counts,
+        guessed.sum(dim=0).double() / counts,
+        average_precision(logits.softmax(dim=-1), relevant),
+    )
+    rows = torch.stack(columns, dim=1).tolist()
+    return {
+        name: LabelQuality(count, *row) for name, count, row in zip(task.labels, counts.tolist(), rows, strict=True)
+    }

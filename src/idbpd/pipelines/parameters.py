@@ -3,6 +3,7 @@
 A node that takes one of these gets it checked before anything runs; an unknown key is an error, not a surprise.
 """
 
+import math
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -22,6 +23,7 @@ from idbpd.baselines import METHODS
 from idbpd.pipelines.devices import has_float64, resolve_device
 from idbpd.pipelines.module_type import check_module
 
+AUTO = "auto"
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -80,6 +82,33 @@ class ProblemParameters(_Parameters):
 
 
 _Limit = Annotated[float, Field(gt=0)]
+
+
+def _number_or_auto(value: object) -> object:
+    """One message for both kinds; a union would complain once per kind."""
+    if value == AUTO or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf):
+        return value
+    raise ValueError(f"choose a number that is not negative, or {AUTO}")
+
+
+class ProblemSettings(_Parameters):
+    """What is minimised, as people set it: the weight decay may be left to a choice on held-out data."""
+
+    regularisation: Annotated[float, Field(gt=0, alias="lambda")]
+    weight_decay: Annotated[float | Literal["auto"], BeforeValidator(_number_or_auto)]
+
+    def with_weight_decay(self, weight_decay: float) -> ProblemParameters:
+        """The problem with a number for the weight decay."""
+        return ProblemParameters(**{"lambda": self.regularisation, "weight_decay": weight_decay})
+
+
+class WeightDecaySearchParameters(_Parameters):
+    """How ``weight_decay: auto`` chooses."""
+
+    margin: Annotated[float, Field(ge=0)]
+    grid: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
+    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
+    max_steps: Annotated[int, Field(ge=1)]
 
 
 class CalibrationParameters(_Parameters):

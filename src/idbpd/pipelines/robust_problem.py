@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from idbpd.mtl import MultiTaskData, RobustMultiTask
-from idbpd.optim import Solution
+from idbpd.optim import Oracle, Solution
 from idbpd.pipelines.devices import HOST, has_float64, resolve_device
 from idbpd.pipelines.network import build_network
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
@@ -21,7 +21,7 @@ def thresholds_of(threshold: Mapping[str, Any]) -> dict[str, float]:
 class BuiltProblem(NamedTuple):
     """A problem, the network it is about, the weights that the network began with, and the data where they are used."""
 
-    oracle: RobustMultiTask
+    oracle: Oracle
     network: nn.Module
     initial_weights: dict[str, Tensor]
     data: MultiTaskData

@@ -23,6 +23,7 @@ from idbpd.pipelines.parameters import (
     FeatureParameters,
     ModelParameters,
     ProblemParameters,
+    ProblemSettings,
     SplitParameters,
     TrainingParameters,
 )
@@ -30,6 +31,9 @@ from idbpd.pipelines.splitting.nodes import split as split_table
 from idbpd.validation import validated
 
 logger = logging.getLogger(__name__)
+
+# A block that a setting must make definite: it says a number where people may say auto.
+SOLVED = {"problem": ProblemParameters}
 
 Sources = Mapping[str, Callable[[], Any]]
 Stored = Mapping[str, Callable[[], StoredResult]]
@@ -42,7 +46,7 @@ def run_cells(
     split: SplitParameters,
     features: FeatureParameters,
     model: ModelParameters,
-    problem: ProblemParameters,
+    problem: ProblemSettings,
     calibration: CalibrationParameters,
     training: TrainingParameters,
     compute: ComputeParameters,
@@ -122,7 +126,7 @@ def _setting(
     changed = {
         block: validated(
             f"benchmark.changes.{name}.{block}",
-            type(value),
+            SOLVED.get(block, type(value)),
             {**value.model_dump(by_alias=True), **getattr(changes, block)},
         )
         for block, value in blocks.items()

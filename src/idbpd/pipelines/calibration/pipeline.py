@@ -16,7 +16,7 @@ def create_pipeline() -> Pipeline:
                     "fingerprint": "fingerprint",
                     "calibration": "params:calibration",
                     "model": "params:model",
-                    "problem": "params:problem",
+                    "problem": "problem",
                     "compute": "params:compute",
                     "seed": "params:seed",
                     "checkpoint": "params:checkpoint",

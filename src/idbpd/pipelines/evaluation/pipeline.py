@@ -3,26 +3,34 @@
 from kedro.pipeline import Node, Pipeline
 
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
-from idbpd.pipelines.evaluation.nodes import certify, compare, export
+from idbpd.pipelines.evaluation.nodes import (
+    certify,
+    compare,
+    draw_loss_distribution,
+    draw_worst_case_weights,
+    export,
+)
 from idbpd.pipelines.evaluation.report import write_report
 
 
 def create_pipeline() -> Pipeline:
-    """Nothing here trusts what training said of itself, except for the multipliers, which the certificate tests."""
+    """Nothing here trusts what training said of itself: all is measured on the saved weights."""
     return Pipeline(
         [
             Node(
                 certify,
                 inputs={
                     "train": "train",
+                    "test": "test",
                     "weights": "weights",
                     "outcome": "outcome",
                     "threshold": "threshold",
                     "fingerprint": "fingerprint",
                     "seed": "params:seed",
                     "model": "params:model",
-                    "problem": "params:problem",
+                    "problem": "problem",
                     "compute": "params:compute",
+                    "split": "params:split",
                 },
                 outputs="certificate",
                 name="certify",
@@ -34,12 +42,13 @@ def create_pipeline() -> Pipeline:
                     "test": "test",
                     "weights": "weights",
                     "unconstrained_weights": "unconstrained_weights",
+                    "equal_weights": "equal_weights",
                     "certificate": "certificate",
                     "model": "params:model",
-                    "problem": "params:problem",
+                    "problem": "problem",
                     "split": "params:split",
                 },
-                outputs=["quality", "summary"],
+                outputs=["quality", "summary", "comparison", "label_quality"],
                 name="compare",
             ),
             Node(
@@ -48,10 +57,27 @@ def create_pipeline() -> Pipeline:
                 outputs="model",
                 name="export",
             ),
-            Node(draw_kkt_curves, inputs=["history", "certificate"], outputs="kkt_curves", name="draw_kkt_curves"),
+            Node(
+                draw_kkt_curves,
+                inputs=["history", "clock", "certificate"],
+                outputs="kkt_curves",
+                name="draw_kkt_curves",
+            ),
+            Node(
+                draw_loss_distribution,
+                inputs=["train", "test", "weights", "certificate", "params:model", "problem", "params:split"],
+                outputs="loss_distribution",
+                name="draw_loss_distribution",
+            ),
+            Node(
+                draw_worst_case_weights,
+                inputs=["train", "weights", "params:model", "problem"],
+                outputs="worst_case_weights",
+                name="draw_worst_case_weights",
+            ),
             Node(
                 write_report,
-                inputs=["params:dataset", "summary", "certificate", "outcome", "history"],
+                inputs=["params:dataset", "summary", "certificate", "outcome", "history", "clock"],
                 outputs="report",
                 name="write_report",
             ),

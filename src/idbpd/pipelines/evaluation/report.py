@@ -35,6 +35,7 @@ def write_report(
     certificate: dict[str, Any],
     outcome: dict[str, Any],
     history: pd.DataFrame,
+    clock: pd.DataFrame,
 ) -> str:
     """A self-contained HTML page: what was reached, what proves it, how it got there, and what it was made with."""
     solver = f"{outcome['status']} after {outcome['steps']} steps, {outcome['seconds']:.1f} s"
@@ -60,7 +61,7 @@ def write_report(
 {_table(residuals, "text")}
 <h2>How it got there</h2>
 <p>{html.escape(solver)}.</p>
-<img alt="KKT residuals and losses over the steps" src="data:image/png;base64,{_figure(history, certificate)}">
+<img alt="KKT residuals and losses over time" src="data:image/png;base64,{_figure(history, clock, certificate)}">
 <h2>What it was made with</h2>
 {_table(settings, "text")}
 </body>
@@ -84,7 +85,7 @@ def _table(frame: pd.DataFrame, kind: str = "numbers") -> str:
     return frame.fillna("").to_html(index=False, border=0, escape=True, classes=kind)
 
 
-def _figure(history: pd.DataFrame, certificate: dict[str, Any]) -> str:
+def _figure(history: pd.DataFrame, clock: pd.DataFrame, certificate: dict[str, Any]) -> str:
     content = io.BytesIO()
-    draw_kkt_curves(history, certificate).savefig(content, format="png", dpi=120)
+    draw_kkt_curves(history, clock, certificate).savefig(content, format="png", dpi=120)
     return base64.b64encode(content.getvalue()).decode()

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import DataError
-from idbpd.mtl import MultiTaskData, Task, fit_scaling
+from idbpd.mtl import FeatureScaling, MultiTaskData, Task, fit_scaling
 from idbpd.pipelines.parameters import FeatureParameters, SplitParameters
 from idbpd.pipelines.splitting.fingerprint import data_sha256, split_sha256
 from idbpd.pipelines.splitting.label_split import TaskLabels, split_labels
@@ -27,13 +27,8 @@ def split(
     """Training and test data of the tasks, how their features were scaled, and the fingerprint of it all."""
     tasks = split_labels(table, parameters.by, parameters.tasks)
     train_rows, test_rows = split_rows(table, parameters.test_fraction, parameters.seed)
-    raw = torch.from_numpy(table.dense_features(train_rows))
-    _hint_at_scaling(table, raw, features)
-    scaling = fit_scaling(raw, features.scaling)
-    keep = parameters.unlabelled == "keep"
-    train = MultiTaskData(scaling(raw), _tasks(tasks, train_rows, "training", keep))
-    test_features = scaling(torch.from_numpy(table.dense_features(test_rows)))
-    test = MultiTaskData(test_features, _tasks(tasks, test_rows, "test", keep))
+    train, test, scaling = make_parts(table, tasks, (train_rows, test_rows), parameters, features)
+    _hint_at_scaling(table, train.features, features)
     _report(tasks, train, test, parameters)
     content = data_sha256(table)
     rows = {"train": train_rows, "test": test_rows}
@@ -42,6 +37,24 @@ def split(
         "split_sha256": split_sha256(content, tasks, rows, parameters.unlabelled, scaling),
     }
     return train, test, dict(scaling.named_buffers()), fingerprint
+
+
+def make_parts(
+    table: MultiLabelTable,
+    tasks: list[TaskLabels],
+    rows: tuple[NDArray[np.intp], NDArray[np.intp]],
+    parameters: SplitParameters,
+    features: FeatureParameters,
+) -> tuple[MultiTaskData, MultiTaskData, FeatureScaling]:
+    """The tasks over the rows to learn from and those to judge by; the former alone decide how features are scaled."""
+    raw, raw_held_out = (torch.from_numpy(table.dense_features(part)) for part in rows)
+    scaling = fit_scaling(raw, features.scaling)
+    keep = parameters.unlabelled == "keep"
+    return (
+        MultiTaskData(scaling(raw), _tasks(tasks, rows[0], "training", keep)),
+        MultiTaskData(scaling(raw_held_out), _tasks(tasks, rows[1], "test", keep)),
+        scaling,
+    )
 
 
 def _tasks(tasks: list[TaskLabels], rows: NDArray[np.intp], part: str, keep_unlabelled: bool) -> tuple[Task, ...]:

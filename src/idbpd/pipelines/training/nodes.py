@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from idbpd.baselines import make_method
-from idbpd.mtl import MultiTaskData
+from idbpd.mtl import EqualWeights, MultiTaskData
 from idbpd.optim import IDBPD, Method
 from idbpd.pipelines.checkpoints import StageCheckpoint
 from idbpd.pipelines.durable_solve import Budget, Timed, solve_durably, solve_settings
@@ -48,9 +48,10 @@ def train_constrained(
     checkpoint: CheckpointParameters = DEFAULT_CHECKPOINT,
     checkpoints: Path | None = None,
     methods: MethodsParameters = DEFAULT_METHODS,
-) -> tuple[dict[str, Tensor], pd.DataFrame, dict[str, Any]]:
-    """The weights under the constraint, the history of the run by step, and how it ended.
+) -> tuple[dict[str, Tensor], pd.DataFrame, pd.DataFrame, dict[str, Any]]:
+    """The weights under the constraint, the history of the run by step, when each step was done, and how it ended.
 
+    The clock is apart from the history: the same run has the same history to the last bit, but never the same clock.
     Without a folder for checkpoints nothing is kept for another run.
     """
     made_with = settings(model, problem, compute, seed, fingerprint)
@@ -78,7 +79,8 @@ def train_constrained(
         "made_with": made_with,
         **fingerprint,  # what it was trained on, also where the data were split in another run
     }
-    return weights_of(solution), history_frame(timed.solution, list(thresholds)), outcome
+    clock = pd.DataFrame({"step": solution.history.step, "seconds": timed.seconds})
+    return weights_of(solution), history_frame(solution, list(thresholds)), clock, outcome
 
 
 def train_unconstrained(
@@ -99,6 +101,28 @@ def train_unconstrained(
     keeping = _Keeping("train_unconstrained", made_with, checkpoint, checkpoints)
     timed = _solve("unconstrained", built, {}, calibrated_weights, training, keeping)
     say_how_it_ended("without the constraint", timed, training.tolerance, {})
+    return weights_of(timed.solution)
+
+
+def train_equal_weights(
+    train: MultiTaskData,
+    calibrated_weights: dict[str, Tensor],
+    training: TrainingParameters,
+    model: ModelParameters,
+    problem: ProblemParameters,
+    compute: ComputeParameters,
+    seed: Seed,
+    fingerprint: dict[str, str],
+    checkpoint: CheckpointParameters = DEFAULT_CHECKPOINT,
+    checkpoints: Path | None = None,
+) -> dict[str, Tensor]:
+    """The weights of the usual multi-task training, in which the mean losses of all tasks count the same."""
+    built = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
+    built = built._replace(oracle=EqualWeights(built.network, built.data, problem.weight_decay))
+    made_with = settings(model, problem, compute, seed, fingerprint)
+    keeping = _Keeping("train_equal_weights", made_with, checkpoint, checkpoints)
+    timed = _solve("equal weights", built, {}, calibrated_weights, training, keeping)
+    say_how_it_ended("with equal weights", timed, training.tolerance, {})
     return weights_of(timed.solution)
 
 

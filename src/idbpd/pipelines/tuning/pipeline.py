@@ -19,7 +19,7 @@ def create_pipeline() -> Pipeline:
         "tuning": "params:tuning",
         "training": "params:training",
         "model": "params:model",
-        "problem": "params:problem",
+        "problem": "problem",
         "compute": "params:compute",
         "seed": "params:seed",
         "threshold": "threshold",

@@ -1,0 +1,40 @@
+"""How well scores put what is true before what is not."""
+
+import torch
+from torch import Tensor
+
+
+def label_ranking_precision(scores: Tensor, relevant: Tensor) -> Tensor:
+    """Label-ranking average precision, one value per sample: 1 when all true labels come first.
+
+    For each true label, the share of true labels among those with at least its score; their mean. NaN for a sample
+    without a true label.
+
+    >>> label_ranking_precision(torch.tensor([[3.0, 2.0, 1.0]]), torch.tensor([[True, False, True]]))
+    tensor([0.8333], dtype=torch.float64)
+    """
+    at_least = scores[:, None, :] >= scores[:, :, None]  # (samples, of label, other label)
+    rank = at_least.sum(dim=-1)
+    true_rank = (at_least & relevant[:, None, :]).sum(dim=-1)
+    precision = torch.where(relevant, true_rank.double() / rank, 0.0)
+    return precision.sum(dim=-1) / relevant.sum(dim=-1)
+
+
+def average_precision(scores: Tensor, relevant: Tensor) -> Tensor:
+    """Average precision of each label over the samples: the area under its precision-recall steps.
+
+    Columns are labels. Samples with the same score have the same rank, so that their order does not count. NaN for a
+    label that no sample has.
+
+    >>> average_precision(torch.tensor([[0.9], [0.8], [0.1]]), torch.tensor([[True], [False], [True]]))
+    tensor([0.8333], dtype=torch.float64)
+    """
+    by_label = scores.T.contiguous()
+    ascending, order = by_label.sort(dim=-1)
+    # The true samples with a score below that of each sample, and how many samples there are below it.
+    below = torch.searchsorted(ascending, by_label)
+    true_until = relevant.T.gather(-1, order).cumsum(dim=-1)
+    true_below = torch.where(below > 0, true_until.gather(-1, (below - 1).clamp(min=0)), 0)
+    total = relevant.sum(dim=0)
+    precision = (total[:, None] - true_below).double() / (scores.shape[0] - below)
+    return torch.where(relevant.T, precision, 0.0).sum(dim=-1) / total

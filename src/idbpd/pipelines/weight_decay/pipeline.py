@@ -1,0 +1,37 @@
+"""Parameters to the problem that is solved."""
+
+from kedro.pipeline import Node, Pipeline
+
+from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
+from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
+
+
+def create_pipeline() -> Pipeline:
+    """The settled problem is kept: every later stage takes it from there, also in a run that begins later."""
+    return Pipeline(
+        [
+            Node(
+                settle_weight_decay,
+                inputs={
+                    "table": "table",
+                    "fingerprint": "fingerprint",
+                    "problem": "params:problem",
+                    "weight_decay_search": "params:weight_decay_search",
+                    "split": "params:split",
+                    "features": "params:features",
+                    "calibration": "params:calibration",
+                    "model": "params:model",
+                    "compute": "params:compute",
+                    "seed": "params:seed",
+                },
+                outputs=["problem", "weight_decay"],
+                name="settle_weight_decay",
+            ),
+            Node(
+                draw_weight_decay_curve,
+                inputs="weight_decay",
+                outputs="weight_decay_curve",
+                name="draw_weight_decay_curve",
+            ),
+        ]
+    )

@@ -1,0 +1,41 @@
+import torch
+
+from idbpd.mtl import EqualWeights, MultiTaskData, Task, seeded_network
+from idbpd.mtl.losses import cross_entropy
+from idbpd.optim import IDBPD, Status, solve
+
+
+def _data() -> MultiTaskData:
+    features = torch.randn(12, 5, dtype=torch.float64)
+    first = Task("first", ("a", "b", "c"), torch.arange(8), torch.eye(3, dtype=torch.float64)[torch.arange(8) % 3])
+    second = Task("second", ("d", "e"), torch.arange(4, 12), torch.full((8, 2), 0.5, dtype=torch.float64))
+    return MultiTaskData(features, (first, second))
+
+
+def test_value_and_gradient_are_those_of_autograd() -> None:
+    data = _data()
+    network = seeded_network(5, 4, data.classes, seed=0).double()
+    oracle = EqualWeights(network, data, weight_decay=0.3)
+    x = torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
+    expected = sum(
+        cross_entropy(logits[task.rows], task.targets).mean()
+        for task, logits in zip(data.tasks, network(data.features), strict=True)
+    ) + 0.15 * sum(parameter.square().sum() for parameter in network.parameters())
+    assert isinstance(expected, torch.Tensor)
+    expected.backward()  # type: ignore[no-untyped-call]
+    evaluation = oracle.evaluate(x, oracle.start(x))
+    torch.testing.assert_close(evaluation.f, expected.detach())
+    gradient = torch.cat([parameter.grad.flatten() for parameter in network.parameters() if parameter.grad is not None])
+    torch.testing.assert_close(oracle.differentiate(evaluation).f, gradient)
+    # Asked again after another point was looked at, the answer is the same.
+    oracle.evaluate(2 * x, oracle.start(x))
+    torch.testing.assert_close(oracle.differentiate(evaluation).f, gradient)
+
+
+def test_the_same_solver_minimises_it() -> None:
+    data = _data()
+    network = seeded_network(5, 4, data.classes, seed=0).double()
+    start = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    solution = solve(EqualWeights(network, data, weight_decay=0.1), start, IDBPD(), max_steps=300, tolerance=1e-6)
+    assert solution.status is Status.CONVERGED
+    assert solution.kkt.infeasibility == solution.kkt.slackness == 0

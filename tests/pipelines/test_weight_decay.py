@@ -1,0 +1,117 @@
+"""The weight decay, as a number or as what unseen data speak for."""
+
+import numpy as np
+import pytest
+
+from idbpd.datasets.table import MultiLabelTable
+from idbpd.errors import ConfigurationError
+from idbpd.pipelines.parameters import (
+    CalibrationParameters,
+    ComputeParameters,
+    FeatureParameters,
+    ModelParameters,
+    ProblemSettings,
+    SplitParameters,
+    WeightDecaySearchParameters,
+)
+from idbpd.pipelines.splitting.nodes import split
+from idbpd.pipelines.splitting.row_split import split_rows
+from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
+from idbpd.pipelines.weight_decay.nodes import _validation_parts, settle_weight_decay
+from idbpd.pipelines.weight_decay.search import Candidate, choose
+from idbpd.validation import validated
+
+SPLIT = SplitParameters(test_fraction=0.25, seed=0)
+FEATURES = FeatureParameters()
+CALIBRATION = CalibrationParameters(slack=0.1, max_steps=60, tolerance=1e-3)
+MODEL = ModelParameters(hidden=8)
+COMPUTE = ComputeParameters(device="cpu", dtype="float64")
+FINGERPRINT = {"data_sha256": "d", "split_sha256": "s"}
+
+
+def _search(grid: list[float]) -> WeightDecaySearchParameters:
+    return WeightDecaySearchParameters(margin=0.3, grid=grid, validation_fraction=0.25, max_steps=60)
+
+
+def _problem(weight_decay: float | str) -> ProblemSettings:
+    return ProblemSettings.model_validate({"lambda": 0.5, "weight_decay": weight_decay})
+
+
+def _table() -> MultiLabelTable:
+    """Four labels, two per task, that follow from two of six features; one sample of twenty has a wrong one."""
+    generator = np.random.default_rng(0)
+    features = generator.normal(size=(400, 6)).astype(np.float32)
+    signs = (features[:, :2] > 0) ^ (generator.random((400, 2)) < 0.05)
+    labels = np.stack([signs[:, 0], ~signs[:, 0], signs[:, 1], ~signs[:, 1]], axis=1).astype(np.int8)
+    return MultiLabelTable(
+        features, tuple(f"x{at}" for at in range(6)), labels, tuple("abcd"), groups=np.arange(400) // 8
+    )
+
+
+def _candidate(weight_decay: float, *ratios: float) -> Candidate:
+    names = ("second", "third")[: len(ratios)]
+    losses = {name: 0.5 * ratio for name, ratio in zip(names, ratios, strict=True)}
+    return Candidate(weight_decay, dict.fromkeys(names, 0.5), {"first": 9.0, **losses}, {}, learnt=True)
+
+
+def test_the_least_with_which_limits_carry_over_is_chosen() -> None:
+    candidates = [_candidate(0.0, 7.0), _candidate(1e-3, 1.4), _candidate(1e-2, 1.2), _candidate(1e-1, 0.9)]
+    assert choose(candidates, 0.3).weight_decay == 1e-2
+    assert choose(candidates, 0.5).weight_decay == 1e-3
+    assert choose(candidates[:2], 0.3).weight_decay == 1e-3  # none is good: the nearest
+    guessing = _candidate(30.0, 0.9)._replace(learnt=False)
+    assert choose([*candidates[:2], guessing], 0.3).weight_decay == 1e-3
+    assert choose([guessing], 0.3) is guessing
+    assert _candidate(0.0, 1.1, 1.5).ratio == pytest.approx(1.5)  # the worse of two tasks
+
+
+def test_a_given_number_is_taken_as_it_is() -> None:
+    arguments = (SPLIT, FEATURES, CALIBRATION, MODEL, COMPUTE, 0)
+    problem, choice = settle_weight_decay(_table(), FINGERPRINT, _problem(3e-3), _search([1.0]), *arguments)
+    assert (problem.weight_decay, problem.regularisation) == (3e-3, 0.5)
+    assert choice == {"asked": {"lambda": 0.5, "weight_decay": 3e-3}, "weight_decay": 3e-3, "curve": []}
+    assert "given" in draw_weight_decay_curve(choice).texts[0].get_text()
+
+
+def test_auto_goes_down_the_grid_until_limits_no_longer_carry_over() -> None:
+    grid = [0.0, 1e-2, 0.1, 30.0]
+    arguments = (SPLIT, FEATURES, CALIBRATION, MODEL, COMPUTE, 0)
+    problem, choice = settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search(grid), *arguments)
+    again, _ = settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search(grid), *arguments)
+    assert problem == again
+    assert problem.weight_decay == choice["weight_decay"] == 0.1
+    noise_learnt, chosen, nothing_learnt = choice["curve"]  # with less decay than the first nothing was tried
+    assert [point["weight_decay"] for point in choice["curve"]] == grid[1:]
+    assert noise_learnt["ratio"] > 1.3 >= chosen["ratio"]
+    # A guess is as good here as there, and so keeps any limit that it set itself.
+    assert [point["learnt"] for point in choice["curve"]] == [True, True, False]
+    assert nothing_learnt["ratio"] == pytest.approx(1 / 1.1, abs=1e-2)
+    assert chosen["worst_case_losses"]["constraint"] < nothing_learnt["worst_case_losses"]["constraint"]
+    assert choice["split_sha256"] == "s"
+    drawn = [line for line in draw_weight_decay_curve(choice).axes[0].get_lines() if line.get_marker() == "o"]
+    for line, task in zip(drawn, ("priority", "constraint"), strict=True):
+        assert np.asarray(line.get_ydata()).tolist() == [point["worst_case_losses"][task] for point in choice["curve"]]
+
+
+def test_validation_sees_the_training_part_alone_and_keeps_groups_together() -> None:
+    table = _table()
+    train_rows, test_rows = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
+    fit, validation = _validation_parts(table, _search([0.0]), SPLIT, FEATURES)
+    train, _, _, _ = split(table, SPLIT, FEATURES)
+    number = {features.tobytes(): row for row, features in enumerate(table.dense_features(slice(None)))}
+
+    def rows(data: object) -> set[int]:
+        return {number[features.numpy().tobytes()] for features in data.features}  # type: ignore[attr-defined]
+
+    assert rows(fit) | rows(validation) == rows(train) == set(train_rows)
+    assert not rows(fit) & rows(validation)
+    assert not (rows(fit) | rows(validation)) & set(test_rows)
+    assert table.groups is not None
+    assert not set(table.groups[list(rows(fit))]) & set(table.groups[list(rows(validation))])
+
+
+@pytest.mark.parametrize("value", [-1, "often", True, float("nan")])
+def test_what_is_neither_a_number_nor_auto_is_refused(value: object) -> None:
+    given = {"lambda": 0.1, "weight_decay": value}
+    with pytest.raises(ConfigurationError, match=r"'problem.weight_decay' = .* is not valid: choose a number that is"):
+        validated("problem", ProblemSettings, given)
