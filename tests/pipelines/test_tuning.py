@@ -118,8 +118,14 @@ def _kedro(project: Path, *arguments: str) -> str:
 
 @pytest.mark.slow
 def test_a_run_takes_what_the_grid_has_found(project: Path) -> None:
-    small = {"calibration": {"max_steps": 3}, "training": {"max_steps": 3}, "tuning": {"max_steps": 2}}
-    (project / "conf/local/parameters.yml").write_text(yaml.safe_dump({**small, "model": {"hidden": 4}}))
+    small = {
+        "calibration": {"max_steps": 3},
+        "training": {"max_steps": 3},
+        "tuning": {"max_steps": 2},
+        "problem": {"weight_decay": 1e-3},
+        "model": {"hidden": 4},
+    }
+    (project / "conf/local/parameters.yml").write_text(yaml.safe_dump(small))
     (project / "conf/local/sources.yml").write_text(yaml.safe_dump({"multi_digits": {"pairs": 120}}))
     printed = _kedro(project, "--pipeline", "tune")
     file = "data/08_reporting/multi_digits/tuned.yml"
