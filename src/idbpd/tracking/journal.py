@@ -79,13 +79,13 @@ class Journal:
 
     def end(self, run: Mapping[str, Any], status: str) -> None:
         """Keep how the execution ended."""
-        (self.folder / _ENDED).touch()
         self.append(run, "end", {"status": status, "time": int(time.time() * 1000)})
+        (self.folder / _ENDED).touch()
 
     @property
     def ended(self) -> bool:
         """Whether the execution said how it ended, be it sent already or not."""
-        return (self.folder / _ENDED).exists()
+        return (self.folder / _ENDED).exists() or any(entry.kind == "end" for entry in self.entries())
 
     def entries(self) -> Iterator[Entry]:
         """What is to be sent, in the order in which it came."""
