@@ -31,7 +31,7 @@ def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def _parameters_sha256(parameters: Mapping[str, Any]) -> str:
-    """All parameters count, but for the order to go on although nothing changed."""
+    """Every one counts, but for the order to go on although nothing changed."""
     relevant = {name: value for name, value in parameters.items() if name != "retrain"}
     relevant["retrain"] = {name: value for name, value in parameters["retrain"].items() if name != "force"}
     return hashlib.sha256(json.dumps(relevant, sort_keys=True, default=str).encode()).hexdigest()

@@ -104,6 +104,19 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(run: Run) ->
             "seed: 7",
             "'seed' is 7 in a parameters.yml, but 0 everywhere else; set it in conf/local/g",
         ),
+        (
+            "parameters.yml",
+            "training: {method: cooper_adam}",
+            "'training.method' is 'cooper_adam' in a parameters.yml, but 'idbpd' everywhere else; set it in conf/local/"
+            "globals.yml (as 'method') or with --params training.method=cooper_adam",
+        ),
+        ("globals.yml", "method: cooper", "'training.method' = 'cooper' is not valid: methods are idbpd, idbpd_paper,"),
+        (
+            "parameters.yml",
+            "methods: {cooper_adam: {dual_rate: 0}}",
+            "'methods.cooper_adam.dual_rate' = 0 is not valid",
+        ),
+        ("parameters.yml", "tuning: {seconds: 0}", "parameter 'tuning.seconds' = 0 is not valid"),
         ("parameters.yml", "training: null", "parameter 'training' = None is not valid"),
         ("parameters.yml", "training: {max_steps: [", "conf/local/parameters.yml"),
         ("mlflow.yml", "enabeld: false", "unknown parameter 'mlflow.enabeld'; did you mean 'mlflow.enabled'?"),

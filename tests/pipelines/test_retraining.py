@@ -120,8 +120,8 @@ def test_a_champion_that_cannot_be_compared_says_why(
 
 
 def test_the_verdict_names_every_gate_in_its_table(test_part: MultiTaskData) -> None:
-    quality = {"test_first_worst_case_loss": 2.0, "test_limited_worst_case_loss": 1.4}
-    verdict, table = judge(CERTIFICATE, quality, CHAMPION, test_part, RETRAIN)
+    certificate = {**CERTIFICATE, "held_out": {"tasks": {"limited": {"worst_case_loss": 1.4}}}}
+    verdict, table = judge(certificate, {"test_first_worst_case_loss": 2.0}, CHAMPION, test_part, RETRAIN)
     assert not verdict["passed"]
     assert verdict["champion"] == 3
     assert list(table["verdict"]) == ["passed", "FAILED", "passed", "passed"]

@@ -3,10 +3,9 @@
 import math
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
-from idbpd.optim.host import number, truth
+from idbpd.optim.host import number, read, truth
 from idbpd.optim.model import Model, Proposal, violation
 from idbpd.optim.oracle import Evaluation, Oracle
 from idbpd.optim.penalty import Merit
@@ -22,7 +21,6 @@ class Found(NamedTuple):
 
     evaluation: Evaluation
     proposal: Proposal
-    values: tuple[float, Tensor]  # f and g there, on the host
 
 
 class Unbounded(NamedTuple):
@@ -54,17 +52,17 @@ def search(
         if not proposal.reduction > 0:
             break
         evaluation = oracle.evaluate(here.x + model.direction(proposal), here.maximisers)
-        f_new, g_new, moved = _trial_values(evaluation, here)
+        f_new, g_new, moved = _values(evaluation, here)
         if not moved:
             break
         if f_new == -math.inf and merit.objective > 0 and truth((g_new <= 0).all()):
             return Unbounded()
         new = _credited(merit, proposal, values, f_new, g_new)
         if start - new >= _SUFFICIENT * proposal.reduction - doubt:
-            return Found(evaluation, proposal, (f_new, g_new))
+            return Found(evaluation, proposal)
         if start - new >= -_DOUBTFUL * doubt and proposal.reduction <= _DOUBTFUL * doubt:
             # Rounding hides whether the point is better. Shorter steps would not show it either: trust the model.
-            return Found(evaluation, proposal, (f_new, g_new))
+            return Found(evaluation, proposal)
         if (
             first
             and math.isfinite(new)
@@ -73,26 +71,19 @@ def search(
         ):
             corrected = model.propose(t, merit.penalty, g_new - proposal.change)
             again = oracle.evaluate(here.x + model.direction(corrected), here.maximisers)
-            values_again = host_values(again)
-            gained = start - _credited(merit, proposal, values, *values_again)
+            f_again, g_again, _ = _values(again, here)
+            gained = start - _credited(merit, proposal, values, f_again, g_again)
             if gained >= _SUFFICIENT * proposal.reduction - doubt:
-                return Found(again, corrected, values_again)
+                return Found(again, corrected)
         t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(g)))
         first = False
     return None
 
 
-def host_values(evaluation: Evaluation) -> tuple[float, Tensor]:
-    """The values f and g on the host: the one wait for the device that an evaluation costs."""
-    f, *g = torch.cat([evaluation.f.reshape(1), evaluation.g]).tolist()
-    return f, torch.tensor(g, dtype=torch.float64)
-
-
-def _trial_values(evaluation: Evaluation, here: Evaluation) -> tuple[float, Tensor, bool]:
-    """The values of a trial, and whether it differs from ``here`` at all in this precision: one wait for both."""
-    moved = (evaluation.x != here.x).any().to(torch.float64)
-    f, *g, differs = torch.cat([evaluation.f.reshape(1), evaluation.g, moved.reshape(1)]).tolist()
-    return f, torch.tensor(g, dtype=torch.float64), differs > 0
+def _values(evaluation: Evaluation, here: Evaluation) -> tuple[float, Tensor, bool]:
+    """The values of a trial, and whether it differs from ``here`` at all in this precision: one wait for all."""
+    f, g, moved = read(evaluation.f, evaluation.g, (evaluation.x != here.x).any())
+    return number(f), g, truth(moved)
 
 
 def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_new: float, g_new: Tensor) -> float:

@@ -22,6 +22,7 @@ from idbpd.tracking.retraining import RetrainingDataset
 
 RETRAINING = "retraining"  # the output that makes a pipeline a retraining
 FINGERPRINT = "fingerprint"  # of the data
+PREFIX = "params:"
 PROGRAM = "program"  # the fingerprints of all else
 
 logger = logging.getLogger(__name__)
@@ -41,9 +42,8 @@ class RetrainingHook:
 
     @hook_impl
     def after_catalog_created(self, catalog: DataCatalog) -> None:
-        """Put the fingerprints of parameters, code and lock file where nodes find them."""
-        self._program = program_fingerprints(self._parameters, self._context.project_path)
-        catalog[PROGRAM] = MemoryDataset(self._program)
+        """Keep a place for the fingerprints of parameters, code and lock file where nodes find them."""
+        catalog[PROGRAM] = MemoryDataset({})
 
     @hook_impl
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
@@ -58,6 +58,8 @@ class RetrainingHook:
         outcome = catalog[RETRAINING]
         assert isinstance(outcome, RetrainingDataset)
         _tell_of_a_killed_one(outcome)
+        program = program_fingerprints(self._parameters_of(pipeline), self._context.project_path)
+        catalog[PROGRAM].save(program)
         dataset = self._parameters["dataset"]
         last = last_judged(registered_name(dataset))
         if self._parameters["retrain"]["force"]:
@@ -65,7 +67,7 @@ class RetrainingHook:
         elif last is None:
             why = "no model has been registered yet"
         else:
-            kinds = changed(last.fingerprints, self._fingerprints(pipeline, catalog))
+            kinds = changed(last.fingerprints, {"data": _data_sha256(pipeline, catalog), **program})
             if not kinds:
                 message = (
                     f"unchanged: data, parameters, code and lock file of {dataset} are those of version {last.number} "
@@ -85,11 +87,17 @@ class RetrainingHook:
             assert isinstance(outcome, RetrainingDataset)
             outcome.record("failed", redact(f"failed: {type(error).__name__}: {' '.join(str(error).split())}"))
 
-    def _fingerprints(self, pipeline: Pipeline, catalog: DataCatalog) -> dict[str, str]:
-        if FINGERPRINT in pipeline.all_outputs():
-            with _quiet():  # the run itself will say all this, if there is one
-                SequentialRunner().run(pipeline.to_outputs(FINGERPRINT), catalog)
-        return {"data": catalog.load(FINGERPRINT)["data_sha256"], **self._program}
+    def _parameters_of(self, pipeline: Pipeline) -> dict[str, Any]:
+        """The parameters that some node of the pipeline takes; those of other commands may change."""
+        taken = {name.removeprefix(PREFIX).partition(".")[0] for name in pipeline.inputs() if name.startswith(PREFIX)}
+        return {name: value for name, value in self._parameters.items() if name in taken}
+
+
+def _data_sha256(pipeline: Pipeline, catalog: DataCatalog) -> str:
+    if FINGERPRINT in pipeline.all_outputs():
+        with _quiet():  # the run itself will say all this, if there is one
+            SequentialRunner().run(pipeline.to_outputs(FINGERPRINT), catalog)
+    return str(catalog.load(FINGERPRINT)["data_sha256"])
 
 
 def _tell_of_a_killed_one(outcome: RetrainingDataset) -> None:

@@ -75,7 +75,11 @@ def compare_with_record(recorded: dict[str, Any], repeated: dict[str, Any]) -> d
 def _run(folder: Path, project: Path, recorded: dict[str, Any], *options: str) -> None:
     parameters = recorded["parameters"]
     command = [sys.executable, "-m", "kedro", "run", "--env", recorded["env"], *options]
-    command += ["--params", f"dataset={parameters['dataset']},seed={parameters['seed']}"]
+    # These the catalog must know as well, which cannot see parameters.yml.
+    shared = {name: parameters[name] for name in ("dataset", "seed")}
+    if "method" in parameters["training"]:
+        shared["training.method"] = parameters["training"]["method"]
+    command += ["--params", ",".join(f"{name}={value}" for name, value in shared.items())]
     environment = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
     environment |= {
         "PYTHONPATH": str(folder / "src"),

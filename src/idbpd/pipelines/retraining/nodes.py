@@ -71,8 +71,10 @@ def judge(
     retrain: RetrainParameters,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """Whether the new model may take the place of the one in use, and the table of all that was asked of it."""
-    held_out = {task.name: quality[f"test_{task.name}_worst_case_loss"] for task in test.tasks}
-    asked = gates(certificate, held_out, champion_quality, test.priority.name, retrain)
+    priority = test.priority.name
+    held_out = {name: record["worst_case_loss"] for name, record in certificate["held_out"]["tasks"].items()}
+    held_out[priority] = quality[f"test_{priority}_worst_case_loss"]
+    asked = gates(certificate, held_out, champion_quality, priority, retrain)
     verdict = {
         "passed": all(gate.passed for gate in asked),
         "champion": champion_quality["version"],
