@@ -43,6 +43,12 @@ class Run:
         ("--params calibration.threshold=0", "= 0 is not valid: input should be greater than 0"),
         ("--params checkpoint.resume=maybe", "'checkpoint.resume' = 'maybe' is not valid: input should be 'auto' or"),
         ("--params checkpoint.every_steps=0", "'checkpoint.every_steps' = 0 is not valid: input should be greater"),
+        (
+            "--params problem.weight_decay=-1",
+            "'problem.weight_decay' = -1 is not valid: choose a number that is not neg",
+        ),
+        ("--params problem.weight_decay=often", "'problem.weight_decay' = 'often' is not valid: choose a number that"),
+        ("--params weight_decay_search.margin=-1", "parameter 'weight_decay_search.margin' = -1 is not valid"),
         ("--params model.hidden=0", "parameter 'model.hidden' = 0 is not valid: input should be greater than or equal"),
         ("--params seed=-1", "parameter 'seed' = -1 is not valid"),
         ("--params seed=many", "parameter 'seed' = 'many' is not valid: input should be a valid integer"),
@@ -142,3 +148,23 @@ def test_two_runs_on_one_data_set_do_not_mix(run: Run) -> None:
     lock.release()
     lock.acquire()  # the run that was refused has not kept it
     lock.release()
+
+
+def test_a_run_that_begins_later_must_ask_for_the_problem_that_was_settled(run: Run) -> None:
+    folder = run.project / "data" / "06_models" / "multi_digits"
+    folder.mkdir(parents=True)
+    (folder / "problem.json").write_text('{"lambda": 0.1, "weight_decay": 0.008}')
+    (folder / "weight_decay.json").write_text(
+        '{"asked": {"lambda": 0.1, "weight_decay": "auto"}, "weight_decay": 0.008}'
+    )
+    for name in ("threshold.json", "calibrated_weights.safetensors"):
+        (folder / name).touch()
+    inputs = run.project / "data" / "05_model_input" / "multi_digits"
+    inputs.mkdir(parents=True)
+    for name in ("train.safetensors", "fingerprint.json"):
+        (inputs / name).touch()
+    result = run("--pipeline", "training", "--params", "problem.weight_decay=0.5")
+    assert result.exit_code != 0
+    assert (
+        "'problem' of an earlier stage was made with problem.weight_decay = 'auto', this run has 0.5" in result.output
+    )
