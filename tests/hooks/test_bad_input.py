@@ -63,10 +63,10 @@ class Run:
         ("--params benchmark.datasets=chd49+nope", "unknown data set 'nope'; known data sets are 20ng, chd49, "),
         (
             "--params benchmark.methods=idbpd+adam",
-            "'benchmark.methods' = ['idbpd', 'adam'] is not valid: there is no me",
+            "'benchmark.methods' = 'idbpd+adam' is not valid: there is no method 'adam'; me",
         ),
         ("--params benchmark.settings=mine", "there is no setting 'mine'; settings are paper, product"),
-        ("--params benchmark.seeds=0+0", "'benchmark.seeds' = ['0', '0'] is not valid: each may be named once"),
+        ("--params benchmark.seeds=0+0", "'benchmark.seeds' = '0+0' is not valid: each may be named once"),
         ("--params benchmark.seconds=0", "'benchmark.seconds' = 0 is not valid: input should be greater than 0"),
         ("--env nowhere", "conf/nowhere"),
         ("--pipeline predict", "parameter 'input' is missing; for example: kedro run --pipeline predict"),
