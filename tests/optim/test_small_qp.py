@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from idbpd.optim.orthant_faces import minimise_over_faces
 from idbpd.optim.small_qp import minimise_on_orthant
 
 SETTINGS = settings(max_examples=80, deadline=None)
@@ -83,3 +84,26 @@ def test_one_unknown_is_the_closed_form() -> None:
 def test_no_curvature_at_all() -> None:
     z = minimise_on_orthant(torch.zeros(3, 3).double(), torch.tensor([1.0, -2.0, -1.0]).double(), 5.0)
     torch.testing.assert_close(z, torch.tensor([0.0, 5.0, 0.0], dtype=torch.float64))
+
+
+@SETTINGS
+@given(shapes, scales, st.integers(0, 2**6 - 1))
+def test_over_faces_as_by_active_sets(shape: tuple[int, int, int], scale: float, choice: int) -> None:
+    Q, b = program(*shape, scale)
+    allowed = torch.tensor([bool(choice >> at & 1) for at in range(b.numel())])
+    z = minimise_over_faces(Q, b, allowed, 1e12)
+    assert not z[~allowed].any()
+    assert_optimal(Q[allowed][:, allowed], b[allowed], z[allowed], 1e12)
+
+
+def test_over_faces_incompatible_constraints_do_not_run_away() -> None:
+    Q = torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64)
+    z = minimise_over_faces(Q, -torch.ones(2, dtype=torch.float64), torch.tensor([True, True]), 1e12)
+    assert bool(torch.isfinite(z).all())
+    assert float(z.sum()) <= 1e12 * (1 + 1e-9)
+    torch.testing.assert_close(z[0], z[1])
+
+
+def test_over_faces_without_any_allowed() -> None:
+    Q, b = program(3, 3, 0, 1.0)
+    assert minimise_over_faces(Q, b, torch.zeros(3, dtype=torch.bool), 1e12).tolist() == [0, 0, 0]

@@ -84,6 +84,20 @@ def test_looking_ahead_changes_the_number_of_evaluations_only() -> None:
         assert here.evaluations <= there.evaluations <= here.evaluations + 3
 
 
+@pytest.mark.parametrize("constraints", [1, 2, 3])
+def test_a_step_of_the_papers_method_does_not_wait(constraints: int) -> None:
+    planes: list[Closed] = [lambda x: 1 - x[0], lambda x: 1 - x[1], lambda x: 1 - x[2]]
+    case = closed("planes", lambda x: x @ x, planes[:constraints], [[0.0] * 3])
+    oracle, method = RemoteOracle(case), IDBPD.paper()
+    with Accelerator() as accelerator:
+        state = method.init(oracle, Remote(torch.zeros(3, dtype=torch.float64)))
+        for _ in range(3):
+            state = method.step(oracle, state, 1e-6)
+            method.iterate(state)
+        assert accelerator.crossings == 0
+        assert state.multipliers.cpu().numpy().all()
+
+
 def test_a_constraint_that_cannot_be_met_is_told_with_one_wait_per_evaluation() -> None:
     case = closed("apart", lambda x: x @ x, [lambda x: x[0] + 1, lambda x: 1 - x[0]], [[2.0, 1.0]])
 

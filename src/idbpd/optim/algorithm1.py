@@ -10,8 +10,12 @@ from torch import Tensor
 from idbpd.optim.kkt import residuals
 from idbpd.optim.method import Iterate, Verdict
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Oracle
+from idbpd.optim.orthant_faces import MOST_UNKNOWNS, minimise_over_faces
 from idbpd.optim.schedules import Schedule, TheoremConstraintSteps
 from idbpd.optim.small_qp import minimise_on_orthant
+
+# Far beyond any sensible multiplier: keeps those of incompatible constraints (opposite gradients) from running away.
+_LARGEST = 1e12
 
 
 class Algorithm1State(NamedTuple):
@@ -27,8 +31,8 @@ def multiplier(g: Tensor, gradients: Gradients, alpha: float) -> Tensor:
     """The multiplier lambda_k of Algorithm 1: eq. (update:lambda) with the indicator zeta. In float64.
 
     With rho = ||grad psi||, lambda = [-<grad psi, grad phi> + alpha rho]_+ / ||grad psi||^2 where
-    zeta = [psi]_+ rho > 0, else 0. One constraint is computed on the device, without waiting for it. Several (not in
-    the paper) get the multipliers of the same quadratic program, with a row for each zeta_i > 0.
+    zeta = [psi]_+ rho > 0, else 0. Several constraints (not in the paper) get the multipliers of the same quadratic
+    program, with a row for each zeta_i > 0. All on the device, without waiting for it, but for more than eight.
     """
     if g.numel() == 0:
         return g.new_zeros(0)
@@ -40,13 +44,13 @@ def multiplier(g: Tensor, gradients: Gradients, alpha: float) -> Tensor:
         # The square may underflow where rho does not; a constraint as flat as that is treated as inactive.
         square = rho.square()
         return torch.where(active & (square > 0), (-slope + alpha * rho).clamp(min=0) / square, 0.0)
+    gram, linear = G @ G.T, slope - alpha * rho
+    if g.numel() <= MOST_UNKNOWNS:
+        return minimise_over_faces(gram, linear, active, _LARGEST)
     kept = active.cpu().nonzero().squeeze(1)
     found = torch.zeros(g.numel(), dtype=torch.float64)
     if kept.numel():
-        gram, linear = (G @ G.T).cpu(), (slope - alpha * rho).cpu()
-        # A budget far beyond any sensible multiplier keeps incompatible constraints (opposite gradients) from running
-        # away.
-        found[kept] = minimise_on_orthant(gram[kept][:, kept], linear[kept], 1e12)
+        found[kept] = minimise_on_orthant(gram.cpu()[kept][:, kept], linear.cpu()[kept], _LARGEST)
     return found.to(g.device)
 
 
