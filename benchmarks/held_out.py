@@ -95,18 +95,22 @@ def measure(table: MultiLabelTable, parameters: dict[str, Any], seed: int) -> Ro
     )
 
 
-def _print(dataset: str, by_seed: dict[int, Row]) -> None:
-    rows = list(by_seed.values())
+def _print_head(dataset: str) -> None:
     print(f"\n{dataset}\n")
     print("| split | weight decay | r | test / r | bound / r | priority hits | without | constraint hits | without |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for seed, row in by_seed.items():
-        rates = [row.hits[0], row.unconstrained_hits[0], row.hits[1], row.unconstrained_hits[1]]
-        shown = " | ".join(f"{rate:.1%}" for rate in rates)
-        print(
-            f"| {seed} | {row.weight_decay:g} | {row.threshold:.3f} | {row.ratio:.2f} | {row.bound:.2f} | {shown} |",
-            flush=True,
-        )
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+
+
+def _print_row(seed: int, row: Row) -> None:
+    rates = [row.hits[0], row.unconstrained_hits[0], row.hits[1], row.unconstrained_hits[1]]
+    shown = " | ".join(f"{rate:.1%}" for rate in rates)
+    print(
+        f"| {seed} | {row.weight_decay:g} | {row.threshold:.3f} | {row.ratio:.2f} | {row.bound:.2f} | {shown} |",
+        flush=True,
+    )
+
+
+def _print_sum(rows: list[Row]) -> None:
     print(f"\n{sum(row.ratio <= GOAL for row in rows)} of {len(rows)} splits are at most {GOAL} r on unseen data")
     for at, task in enumerate(("priority", "constraint")):
         difference = torch.tensor([row.hits[at] - row.unconstrained_hits[at] for row in rows])
@@ -130,7 +134,12 @@ def main() -> None:
             chosen["problem"] = {"weight_decay": given if given == "auto" else float(given)}
         context = KedroSession.create(PROJECT, runtime_params=chosen).load_context()
         table, parameters = context.catalog.load("source"), context.config_loader["parameters"]
-        _print(dataset, {seed: measure(table, parameters, seed) for seed in arguments.splits})
+        _print_head(dataset)
+        rows = []
+        for seed in arguments.splits:
+            rows.append(measure(table, parameters, seed))
+            _print_row(seed, rows[-1])
+        _print_sum(rows)
 
 
 if __name__ == "__main__":

@@ -26,10 +26,15 @@ def redact(text: str) -> str:
     >>> redact("no answer from https://ann:pass@example.org/x")
     'no answer from https://example.org/x'
     """
-    text = _USER_OF_ADDRESS.sub("", text)
+    text = without_user(text)
     for secret in sorted(_secrets(), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return text
+
+
+def without_user(address: str) -> str:
+    """An address without the user and the password in it."""
+    return _USER_OF_ADDRESS.sub("", address)
 
 
 def redacted(value: Any) -> Any:

@@ -43,6 +43,12 @@ class Run:
         ("--params calibration.threshold=0", "= 0 is not valid: input should be greater than 0"),
         ("--params checkpoint.resume=maybe", "'checkpoint.resume' = 'maybe' is not valid: input should be 'auto' or"),
         ("--params checkpoint.every_steps=0", "'checkpoint.every_steps' = 0 is not valid: input should be greater"),
+        (
+            "--params problem.weight_decay=-1",
+            "'problem.weight_decay' = -1 is not valid: choose a number that is not neg",
+        ),
+        ("--params problem.weight_decay=often", "'problem.weight_decay' = 'often' is not valid: choose a number that"),
+        ("--params weight_decay_search.margin=-1", "parameter 'weight_decay_search.margin' = -1 is not valid"),
         ("--params model.hidden=0", "parameter 'model.hidden' = 0 is not valid: input should be greater than or equal"),
         ("--params seed=-1", "parameter 'seed' = -1 is not valid"),
         ("--params seed=many", "parameter 'seed' = 'many' is not valid: input should be a valid integer"),
@@ -57,10 +63,10 @@ class Run:
         ("--params benchmark.datasets=chd49+nope", "unknown data set 'nope'; known data sets are 20ng, chd49, "),
         (
             "--params benchmark.methods=idbpd+adam",
-            "'benchmark.methods' = ['idbpd', 'adam'] is not valid: there is no me",
+            "'benchmark.methods' = 'idbpd+adam' is not valid: there is no method 'adam'; me",
         ),
         ("--params benchmark.settings=mine", "there is no setting 'mine'; settings are paper, product"),
-        ("--params benchmark.seeds=0+0", "'benchmark.seeds' = ['0', '0'] is not valid: each may be named once"),
+        ("--params benchmark.seeds=0+0", "'benchmark.seeds' = '0+0' is not valid: each may be named once"),
         ("--params benchmark.seconds=0", "'benchmark.seconds' = 0 is not valid: input should be greater than 0"),
         ("--env nowhere", "conf/nowhere"),
         ("--pipeline predict", "parameter 'input' is missing; for example: kedro run --pipeline predict"),
@@ -98,6 +104,19 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(run: Run) ->
             "seed: 7",
             "'seed' is 7 in a parameters.yml, but 0 everywhere else; set it in conf/local/g",
         ),
+        (
+            "parameters.yml",
+            "training: {method: cooper_adam}",
+            "'training.method' is 'cooper_adam' in a parameters.yml, but 'idbpd' everywhere else; set it in conf/local/"
+            "globals.yml (as 'method') or with --params training.method=cooper_adam",
+        ),
+        ("globals.yml", "method: cooper", "'training.method' = 'cooper' is not valid: methods are idbpd, idbpd_paper,"),
+        (
+            "parameters.yml",
+            "methods: {cooper_adam: {dual_rate: 0}}",
+            "'methods.cooper_adam.dual_rate' = 0 is not valid",
+        ),
+        ("parameters.yml", "tuning: {seconds: 0}", "parameter 'tuning.seconds' = 0 is not valid"),
         ("parameters.yml", "training: null", "parameter 'training' = None is not valid"),
         ("parameters.yml", "training: {max_steps: [", "conf/local/parameters.yml"),
         ("mlflow.yml", "enabeld: false", "unknown parameter 'mlflow.enabeld'; did you mean 'mlflow.enabled'?"),
@@ -129,3 +148,23 @@ def test_two_runs_on_one_data_set_do_not_mix(run: Run) -> None:
     lock.release()
     lock.acquire()  # the run that was refused has not kept it
     lock.release()
+
+
+def test_a_run_that_begins_later_must_ask_for_the_problem_that_was_settled(run: Run) -> None:
+    folder = run.project / "data" / "06_models" / "multi_digits"
+    folder.mkdir(parents=True)
+    (folder / "problem.json").write_text('{"lambda": 0.1, "weight_decay": 0.008}')
+    (folder / "weight_decay.json").write_text(
+        '{"asked": {"lambda": 0.1, "weight_decay": "auto"}, "weight_decay": 0.008}'
+    )
+    for name in ("threshold.json", "calibrated_weights.safetensors"):
+        (folder / name).touch()
+    inputs = run.project / "data" / "05_model_input" / "multi_digits"
+    inputs.mkdir(parents=True)
+    for name in ("train.safetensors", "fingerprint.json"):
+        (inputs / name).touch()
+    result = run("--pipeline", "training", "--params", "problem.weight_decay=0.5")
+    assert result.exit_code != 0
+    assert (
+        "'problem' of an earlier stage was made with problem.weight_decay = 'auto', this run has 0.5" in result.output
+    )

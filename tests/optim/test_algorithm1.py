@@ -12,7 +12,7 @@ from idbpd.optim import IDBPD, Constraint, Problem, Status, solve
 from idbpd.optim.algorithm1 import multiplier
 from idbpd.optim.autograd_oracle import AutogradOracle
 from idbpd.optim.layout import Layout
-from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
+from idbpd.optim.oracle import Gradients
 from idbpd.optim.schedules import LogarithmicSteps, TheoremConstraintSteps, theorem_barrier, theorem_step_size
 from idbpd.optim.sets import Box, Simplex
 from tests.optim.bank import PUBLISHED, Case
@@ -170,33 +170,6 @@ def test_no_step_waits_for_the_device() -> None:
         for _ in range(3):
             state = method.step(oracle, state, 1e-6)
             method.iterate(state)
-
-    assert waits.count == 0
-
-
-class Disc:
-    """The nearest point of a disc as an oracle of its own, with everything in closed form."""
-
-    constraint_count = 1
-
-    def start(self, x: Tensor) -> Maximisers:
-        return Maximisers(None, (None,))
-
-    def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
-        f = 0.5 * (x - 2).square().sum().double()
-        return Evaluation(x, f, 0.5 * (x @ x).double().reshape(1) - 0.5, warm, torch.zeros(2, dtype=torch.float64))
-
-    def differentiate(self, evaluation: Evaluation) -> Gradients:
-        return Gradients(evaluation.x - 2, evaluation.x.unsqueeze(0))
-
-
-def test_the_default_reads_numbers_in_whole_transfers_only() -> None:
-    method, oracle = IDBPD(), Disc()
-    state = method.init(oracle, torch.tensor([0.3, -0.2]))
-
-    with Waits() as waits:
-        for _ in range(5):
-            state = method.step(oracle, state, 1e-6)
 
     assert waits.count == 0
 

@@ -36,7 +36,7 @@ def test_apply_is_the_dense_formula(d: int, count: int, seed: int, size: float) 
         s = size * torch.randn(d, generator=generator, dtype=torch.float64)
         y = hessian @ s
         pairs.append((s, y))
-        metric = metric.updated(s, y, float(s @ y), 0.7, memory)
+        metric = metric.updated(s, y, s @ y, torch.tensor(0.7).double(), torch.tensor(True), memory)
     V = torch.randn(3, d, generator=generator, dtype=torch.float64)
 
     expected = V @ dense(0.7, pairs[-memory:])
@@ -57,7 +57,7 @@ def test_pair_is_learnt_from_the_lagrangian() -> None:
 
     metric = learn_pair(
         identity(x), Step(s, weights, 1.0, gradients(f * x, g * x), gradients(f * (x + s), g * (x + s))), 5
-    )
+    ).metric
 
     hessian = torch.tensor([2.0, 5.0]).double()
     torch.testing.assert_close(metric.apply((hessian * s).unsqueeze(0))[0], s)
@@ -70,7 +70,7 @@ def test_negative_or_no_curvature_lengthens_the_next_step(curvature: float) -> N
     s = -v
     step = Step(s, torch.ones(1, dtype=torch.float64), 1.0, gradients(v), gradients(v + curvature * s))
 
-    metric = learn_pair(identity(x), step, 5)
+    metric = learn_pair(identity(x), step, 5).metric
 
     along = float(metric.apply(v.unsqueeze(0))[0] @ v)
     assert along == pytest.approx(10)
@@ -81,7 +81,10 @@ def test_rounding_teaches_nothing() -> None:
     tiny = 1e-9
     step = Step(-tiny * v, torch.ones(1, dtype=torch.float64), tiny, gradients(v), gradients(v - 5e-8))
 
-    assert learn_pair(identity(v), step, 5).steps.shape[0] == 0
+    learnt = learn_pair(identity(v, 0.7), step, 5)
+
+    assert not bool(learnt.kept)
+    torch.testing.assert_close(learnt.metric.apply(v.unsqueeze(0)), 0.7 * v.unsqueeze(0))  # its pair is empty
 
 
 def test_step_size_follows_the_local_curvature() -> None:
@@ -90,7 +93,7 @@ def test_step_size_follows_the_local_curvature() -> None:
     def scale(curvature: float) -> float:
         s = -0.1 * v
         step = Step(s, torch.ones(1, dtype=torch.float64), 1.0, gradients(v), gradients(v + curvature * s))
-        return learn_scale(identity(v, 0.1), step).scale
+        return float(learn_scale(identity(v, 0.1), step).metric.scale)
 
     assert scale(100.0) == pytest.approx(1 / 200)
     assert scale(0.1) == pytest.approx(2**0.5 * 0.1)

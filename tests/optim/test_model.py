@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from idbpd.optim.kkt import best_multipliers, residuals
-from idbpd.optim.metric import identity
-from idbpd.optim.model import build, violation
+from idbpd.optim.model import Model, violation
 from idbpd.optim.oracle import Gradients
 from idbpd.optim.penalty import LARGEST, steer
 
@@ -26,6 +25,12 @@ def point(seed: int, c: int, d: int, scale: float) -> tuple[Gradients, Tensor]:
     return Gradients(f, G), scale * torch.randn(c, generator=generator, dtype=torch.float64)
 
 
+def build(gradients: Gradients, g: Tensor, scale: float = 1.0) -> Model:
+    """The model of a point in ``scale`` times the identity."""
+    basis = torch.cat([gradients.f.unsqueeze(0), gradients.g])
+    return Model(scale * basis, scale * basis @ basis.T, g, torch.zeros_like(g), 1.0)
+
+
 SHAPES = st.tuples(st.integers(1, 5), st.integers(1, 6))
 PENALTIES_AND_LENGTHS = st.sampled_from([(0.01, 1.0), (1.0, 1e-3), (100.0, 1.0)])
 
@@ -37,7 +42,7 @@ def test_direction_minimises_the_model(
 ) -> None:
     (c, d), (penalty, t) = shape, setting
     gradients, g = point(seed, c, d, scale)
-    model = build(gradients, g, identity(gradients.f, 0.5), 1.0)
+    model = build(gradients, g, 0.5)
 
     proposal = model.propose(t, penalty)
 
@@ -64,7 +69,7 @@ def test_direction_minimises_the_model(
 @given(seeds, st.integers(1, 6), scales)
 def test_one_constraint_is_the_closed_form(seed: int, d: int, scale: float) -> None:
     gradients, g = point(seed, 1, d, scale)
-    model = build(gradients, g, identity(gradients.f, 0.5), 1.0)
+    model = build(gradients, g, 0.5)
 
     found = float(model.propose(1.0, 1e9).multipliers)
 
@@ -75,7 +80,7 @@ def test_one_constraint_is_the_closed_form(seed: int, d: int, scale: float) -> N
 
 def test_multiplier_stays_bounded_where_the_gradient_vanishes() -> None:
     gradients = Gradients(torch.tensor([1.0, 0.0]).double(), torch.tensor([[0.0, 1e-12]]).double())
-    model = build(gradients, torch.tensor([1.0]).double(), identity(gradients.f), 1.0)
+    model = build(gradients, torch.tensor([1.0]).double())
 
     proposal = model.propose(1.0, 10.0)
 
@@ -86,7 +91,7 @@ def test_multiplier_stays_bounded_where_the_gradient_vanishes() -> None:
 def test_steering_raises_the_penalty_only_as_far_as_needed() -> None:
     # min -x with x <= 0 at x = 1: the multiplier is 2 in the identity metric.
     gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[1.0]]).double())
-    model = build(gradients, torch.tensor([1.0]).double(), identity(gradients.f), 1.0)
+    model = build(gradients, torch.tensor([1.0]).double())
 
     assert steer(model, 50.0, 1e-6) == (50.0, False)  # enough already
     assert steer(model, 1.0, 1e-6) == (3.0, False)  # half as much again as needed
@@ -96,7 +101,7 @@ def test_steering_raises_the_penalty_only_as_far_as_needed() -> None:
 
 def test_steering_gives_up_where_no_penalty_helps() -> None:
     gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[0.0]]).double())
-    model = build(gradients, torch.tensor([1.0]).double(), identity(gradients.f), 1.0)
+    model = build(gradients, torch.tensor([1.0]).double())
 
     penalty, hopeless = steer(model, LARGEST / 5, 1e-6)
 
@@ -106,7 +111,7 @@ def test_steering_gives_up_where_no_penalty_helps() -> None:
 
 def test_steering_lowers_a_penalty_far_beyond_need_where_it_does_not_matter() -> None:
     gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[1.0]]).double())
-    model = build(gradients, torch.tensor([0.0]).double(), identity(gradients.f), 1.0)
+    model = build(gradients, torch.tensor([0.0]).double())
 
     assert steer(model, 1e6, 1e-6) == (1e5, False)
 

@@ -211,6 +211,16 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
     ),
     (lambda: Problem(_constant, constraints=[_constant]), TypeError, r"constraints\[0\] must be a Constraint"),  # type: ignore[list-item]
     (lambda: Constraint("psi"), TypeError, "psi must be a function, got str"),  # type: ignore[arg-type]
+    (
+        lambda: Problem(lambda x, y: x @ y),
+        TypeError,
+        r"objective without a set \(over=None\) is called with \(x\), but takes \(x, y\)",
+    ),
+    (
+        lambda: Constraint(_constant, over=Simplex(2)),
+        TypeError,
+        r"psi over Simplex is called with \(x, a point of the set\), but takes \(x: .*Tensor\)",
+    ),
     (lambda: Problem(_constant, over=Simplex(0)), ValueError, "Simplex"),
     (lambda: Problem(_constant, over=Box(1.0, -1.0)), ValueError, "Box"),
 ]

@@ -54,7 +54,8 @@ class Training:
     ) -> Trained:
         threshold, start = calibrate(self.data, fingerprint, CALIBRATION, MODEL, problem, COMPUTE, 0)
         given = (threshold, fingerprint, start, training, MODEL, problem, COMPUTE, 0)
-        return Trained(*train_constrained(self.data, *given, checkpoint, folder or self.folder))
+        trained = train_constrained(self.data, *given, checkpoint, folder or self.folder)
+        return Trained(*trained)
 
     def alone(self) -> Trained:
         """The same in a folder of its own, undisturbed."""

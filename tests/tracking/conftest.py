@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -5,7 +6,7 @@ import pytest
 
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.runs import EXECUTION_VARIABLE
-from idbpd.tracking.store import URI_VARIABLE, address, open_store
+from idbpd.tracking.store import DATABASE, URI_VARIABLE, Store, address, open_store
 
 RUN = {"dataset": "yeast", "method": "idbpd", "seed": 0}
 
@@ -23,12 +24,29 @@ def begin(folder: Path, uri: str, name: str = "20260101T000000-a", artifacts: st
     return Journal.begin(folder / name, header)
 
 
+@pytest.fixture(scope="session")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with its tables and nothing in them: MLflow takes seconds to make one."""
+    folder = tmp_path_factory.mktemp("database")
+    open_store(None, folder, "nothing")
+    return folder / DATABASE
+
+
 @pytest.fixture
-def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
-    """An execution that is tracked in an SQLite file of its own."""
-    store = open_store(None, tmp_path / "tracking", "test")
-    journal = begin(tmp_path / "outbox", store.uri, artifacts=store.artifacts)
+def store(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """An SQLite store of the test's own."""
+    folder = tmp_path / "tracking"
+    folder.mkdir()
+    shutil.copy(database, folder)
+    store = open_store(None, folder, "test")
     monkeypatch.setenv(URI_VARIABLE, store.uri)
+    return store
+
+
+@pytest.fixture
+def journal(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
+    """An execution that is tracked in that store."""
+    journal = begin(tmp_path / "outbox", store.uri, artifacts=store.artifacts)
     monkeypatch.setenv(EXECUTION_VARIABLE, str(journal.folder))
     yield journal
     journal.close()

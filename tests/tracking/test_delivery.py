@@ -21,7 +21,7 @@ from idbpd.tracking.journal import Journal
 from idbpd.tracking.leftovers import send_leftovers
 from idbpd.tracking.logging import history, tags
 from idbpd.tracking.runs import child_run, parent_of, track
-from idbpd.tracking.store import URI_VARIABLE, open_store
+from idbpd.tracking.store import URI_VARIABLE, Store
 from tests.tracking.conftest import RUN, begin
 from tests.tracking.server import free_port
 
@@ -47,10 +47,14 @@ def _track_everything(folder: Path) -> None:
     data.load()
 
 
-def _assert_all_there_once(client: MlflowClient, status: str) -> Run:
+def _runs(client: MlflowClient) -> list[Run]:
     experiment = client.get_experiment_by_name("test")
     assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id])
+    return list(client.search_runs([experiment.experiment_id]))
+
+
+def _assert_all_there_once(client: MlflowClient, status: str) -> Run:
+    runs = _runs(client)
     assert [run.info.status for run in runs] == [status, status]
     (child,) = [run for run in runs if "mlflow.parentRunId" in run.data.tags]
     points = client.get_metric_history(child.info.run_id, "objective")
@@ -58,7 +62,7 @@ def _assert_all_there_once(client: MlflowClient, status: str) -> Run:
     assert [point.value for point in points] == list(HISTORY["objective"])
     assert child.data.tags["status"] == "CONVERGED"
     assert [artifact.path for artifact in client.list_artifacts(child.info.run_id)] == ["certificate.json"]
-    (model,) = client.search_logged_models([experiment.experiment_id])
+    (model,) = client.search_logged_models([child.info.experiment_id])
     assert (model.source_run_id, str(model.status)) == (child.info.run_id, "READY")
     assert child.data.tags["model_uri"] == f"models:/{model.model_id}"
     assert child.outputs is not None
@@ -96,9 +100,7 @@ def test_what_is_sent_again_is_not_there_twice(
     _assert_all_there_once(MlflowClient(), "FINISHED")
 
 
-def test_an_execution_whose_process_was_killed_ends_as_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = open_store(None, tmp_path / "tracking", "test")
-    monkeypatch.setenv(URI_VARIABLE, store.uri)
+def test_an_execution_whose_process_was_killed_ends_as_killed(store: Store, tmp_path: Path) -> None:
     outbox = tmp_path / "outbox"
     code = (
         "import os, sys; from pathlib import Path; from tests.tracking.conftest import begin, RUN\n"
@@ -114,14 +116,10 @@ def test_an_execution_whose_process_was_killed_ends_as_killed(tmp_path: Path, mo
         assert process.stdout.readline() == "begun\n"
         assert send_leftovers(outbox, store.uri) == []
         client = MlflowClient()
-        experiment = client.get_experiment_by_name("test")
-        assert experiment is not None
-        runs = client.search_runs([experiment.experiment_id])
-        assert [run.info.status for run in runs] == ["RUNNING", "RUNNING"]  # it goes on: left alone
+        assert [run.info.status for run in _runs(client)] == ["RUNNING", "RUNNING"]  # it goes on: left alone
         process.send_signal(signal.SIGKILL)
     assert send_leftovers(outbox, store.uri) == []
-    runs = client.search_runs([experiment.experiment_id])
-    assert [run.info.status for run in runs] == ["KILLED", "KILLED"]
+    assert [run.info.status for run in _runs(client)] == ["KILLED", "KILLED"]
     assert not outbox.exists()
 
 
@@ -150,9 +148,21 @@ def test_half_an_entry_is_none(journal: Journal, tmp_path: Path) -> None:
     assert list(journal.entries()) == []
 
 
-def test_leftovers_for_another_store_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = open_store(None, tmp_path / "tracking", "test")
-    monkeypatch.setenv(URI_VARIABLE, store.uri)
+def test_a_secret_is_not_kept_and_a_file_that_is_called_like_one_arrives(
+    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "certificate")
+    file = tmp_path / "certificate.json"
+    file.write_text("{}")
+    track({**RUN, "note": "the certificate"}, "artifact", {"file": file.name}, [file])
+    track({**RUN, "note": "the certificate"}, "tags", {"said": "the certificate"})
+    client = MlflowClient()
+    (run,) = [run for run in _runs(client) if "mlflow.parentRunId" in run.data.tags]
+    assert (run.data.tags["note"], run.data.tags["said"]) == ("the ***", "the ***")
+    assert [artifact.path for artifact in client.list_artifacts(run.info.run_id)] == ["certificate.json"]
+
+
+def test_leftovers_for_another_store_are_left(store: Store, tmp_path: Path) -> None:
     other = begin(tmp_path / "outbox", "http://tracking.example")
     other.append(parent_of(other), "open", {})
     other.close()

@@ -1,5 +1,6 @@
 """``kedro run --pipeline predict``: with which model, what comes out, and what is refused."""
 
+import shutil
 from pathlib import Path
 
 import mlflow
@@ -67,7 +68,9 @@ class Predict:
 
 
 @pytest.fixture
-def predict(project: Path, monkeypatch: pytest.MonkeyPatch) -> Predict:
+def predict(project: Path, database: Path, monkeypatch: pytest.MonkeyPatch) -> Predict:
+    (project / "data/09_tracking").mkdir(parents=True)
+    shutil.copy(database, project / "data/09_tracking")
     monkeypatch.chdir(project)
     monkeypatch.setenv("KEDRO_LOGGING_CONFIG", "left alone")
     monkeypatch.delenv(URI_VARIABLE, raising=False)

@@ -51,7 +51,7 @@ class ConfigurationHook:
             if value != expected:
                 raise ConfigurationError(
                     f"{name!r} is {value!r} in a parameters.yml, but {expected!r} everywhere else; "
-                    f"set {shared!r} in conf/local/globals.yml, or --params {name}={value}"
+                    f"set it in conf/local/globals.yml (as {shared!r}) or with --params {name}={value}"
                 )
         sources: dict[str, Any] = loader["sources"]
         dataset = self._dataset = parameters["dataset"]

@@ -52,6 +52,8 @@ WORTH_PICKING = 0.75
 
 def union_of(tasks: Sequence[Task], samples: int) -> Union:
     """The union of the tasks' samples; a few rows that no task sees are passed along rather than picked around."""
+    if max(task.size for task in tasks) > WORTH_PICKING * samples:
+        return Union(None, samples, *_maps([task.rows for task in tasks], samples))
     seen = torch.zeros(samples, dtype=torch.bool, device=tasks[0].rows.device)
     for task in tasks:
         seen[task.rows] = True

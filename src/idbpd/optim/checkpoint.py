@@ -18,14 +18,16 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.algorithm1 import Algorithm1State
-from idbpd.optim.idbpd import IDBPDState, Place
+from idbpd.optim.idbpd import IDBPDState
 from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Verdict
 from idbpd.optim.metric import Metric
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers
+from idbpd.optim.outlook import Ahead
+from idbpd.optim.place import Place, Slopes
 from idbpd.optim.solution import Best, History, RunState
 
-_FORMAT = 2
+_FORMAT = 3
 _FIRST_WORDS = "idbpd state"
 _KINDS: dict[str, type[tuple[Any, ...]]] = {}
 
@@ -41,7 +43,7 @@ def register(kind: type[tuple[Any, ...]]) -> type[tuple[Any, ...]]:
 
 _OURS: tuple[type[tuple[Any, ...]], ...] = (
     *(RunState, Best, History, Evaluation, Gradients, Maximisers, Residuals, Verdict),
-    *(Algorithm1State, IDBPDState, Place, Metric),
+    *(Algorithm1State, IDBPDState, Place, Slopes, Ahead, Metric),
 )
 for _kind in _OURS:
     register(_kind)

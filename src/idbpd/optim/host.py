@@ -1,22 +1,31 @@
 """Numbers on the host.
 
-``tensor.tolist()`` is one transfer for any number of values, and none for a small tensor that lives on the host anyway;
-``float(tensor)`` would go through torch's dispatcher as an operation that waits for a device.
+`read` is the one way by which the numbers of a run come from the device to the host, as many as are wanted in one
+transfer: each call waits until the device has computed them. The others look into small tensors that are on the host
+already.
 """
 
+import torch
 from torch import Tensor
 
 
+def read(*tensors: Tensor) -> list[Tensor]:
+    """The tensors in float64 in host memory, by one transfer for all of them."""
+    flat = torch.cat([tensor.reshape(-1).to(torch.float64) for tensor in tensors]).cpu()
+    parts = torch.split(flat, [tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
+
+
 def number(tensor: Tensor) -> float:
-    """The value of a tensor with one element."""
+    """The value of a tensor with one element that is on the host."""
     return float(tensor.flatten().tolist()[0])
 
 
 def index(tensor: Tensor) -> int:
-    """The value of an integer tensor with one element."""
+    """The value of an integer tensor with one element that is on the host."""
     return int(tensor.flatten().tolist()[0])
 
 
 def truth(tensor: Tensor) -> bool:
-    """The value of a boolean tensor with one element."""
+    """The value of a boolean tensor with one element that is on the host."""
     return bool(tensor.flatten().tolist()[0])

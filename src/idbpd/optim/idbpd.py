@@ -5,7 +5,6 @@ It is ours, not the paper's: Theorem 2 does not cover it (it covers `IDBPD.paper
 in place of the identity, and multipliers that stay below a penalty parameter.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
@@ -16,37 +15,26 @@ from torch import Tensor
 from idbpd.optim import restoration
 from idbpd.optim.algorithm1 import Algorithm1
 from idbpd.optim.host import truth
-from idbpd.optim.kkt import Residuals, best_multipliers, residuals
 from idbpd.optim.method import Iterate, Status, Verdict
-from idbpd.optim.metric import Metric, identity
-from idbpd.optim.model import build, violation
-from idbpd.optim.oracle import Evaluation, Gradients, Oracle
-from idbpd.optim.penalty import Merit, doubts, steer
+from idbpd.optim.metric import identity
+from idbpd.optim.model import Model, violation
+from idbpd.optim.oracle import Evaluation, Oracle
+from idbpd.optim.outlook import Ahead, Outlook
+from idbpd.optim.penalty import Merit, steer
+from idbpd.optim.place import Arrival, Place, Slopes, arrive, unlearnt
 from idbpd.optim.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
-from idbpd.optim.search import Found, Unbounded, host_values, search
-from idbpd.optim.secant import Step, learn_pair, learn_scale
+from idbpd.optim.search import Found, Unbounded, search
+from idbpd.optim.secant import Learnt, Step, learn_pair, learn_scale
 
 _PATIENCE = 30  # steps whose gain rounding hides, without a better residual, before the run ends
-
-
-class Place(NamedTuple):
-    """A point with all that is known there. What comes after the residuals is on the host."""
-
-    evaluation: Evaluation
-    gradients: Gradients
-    multipliers: Tensor
-    residuals: Residuals
-    f: float
-    g: Tensor
-    worst: float
-    doubts: tuple[float, ...]  # by how much f and each g may be wrong
 
 
 class IDBPDState(NamedTuple):
     """Where the run is, its metric, and what its safeguards remember."""
 
     place: Place
-    metric: Metric
+    slopes: Slopes
+    ahead: Ahead | None  # the first trial of the next search, where it has been made already
     penalty: float  # mu of the merit function; 0 before it is first chosen
     t: float  # the length of arc that the last search accepted
     floor: float  # an objective below this counts as unbounded
@@ -118,15 +106,16 @@ class IDBPD:
 
     def init(self, oracle: Oracle, x: Tensor) -> IDBPDState:
         """The start, with the identity as the metric."""
-        place = _arrive(oracle, oracle.evaluate(x, oracle.start(x)))
+        evaluation = oracle.evaluate(x, oracle.start(x))
+        none = torch.zeros(oracle.constraint_count, dtype=torch.float64)
+        place, slopes, _ = _afresh(oracle, evaluation, none)
         floor = -max(1.0, abs(place.f)) / torch.finfo(x.dtype).eps ** 2
-        return IDBPDState(
-            place, identity(x), 0.0, 1.0, floor, torch.zeros_like(place.g), None, torch.inf, 0, place.worst, 0, None
-        )
+        return IDBPDState(place, slopes, None, 0.0, 1.0, floor, none, None, torch.inf, 0, place.worst, 0, None)
 
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best."""
-        return Iterate(state.place.evaluation, state.place.gradients, state.place.multipliers, state.place.residuals)
+        place = state.place
+        return Iterate(place.evaluation, place.gradients, place.multipliers, place.residuals, place.worst)
 
     def verdict(self, state: IDBPDState) -> Verdict | None:
         """Why no further step is possible, or None."""
@@ -134,20 +123,20 @@ class IDBPD:
 
     def step(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
         """Minimise the model, search along its arc, go there, and learn the curvature on the way."""
-        x, now = state.place.evaluation.x, violation(state.place.g)
+        now = violation(state.place.g)
         if state.restoring_from is not None:
             if now <= max(0.1 * tolerance, 1e-4 * state.restoring_from):
-                state = state._replace(restoring_from=None, metric=identity(x, state.metric.scale), penalty=0.0, t=1.0)
-            elif restoration.has_no_descent(x, state.place.gradients, state.place.g, tolerance):
+                state = _forgetful(state)._replace(restoring_from=None, penalty=0.0)
+            elif restoration.has_no_descent(state.place, tolerance):
                 return _displace(oracle, state)
         while True:
             moved = self._move(oracle, state, tolerance)
             if moved is not None:
                 return moved
-            if state.metric.steps.shape[0] == 0:
+            if state.slopes.metric.steps.shape[0] == 0:
                 break
             # Nothing along this arc: what was learnt about curvature misleads. Once more without it.
-            state = state._replace(metric=identity(x, state.metric.scale), t=1.0)
+            state = _forgetful(state)
         if now <= tolerance:
             reason = "no step reduces the merit function beyond rounding"
             return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
@@ -155,8 +144,8 @@ class IDBPD:
 
     def _move(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
         """One search with the metric as it is; None when it finds nothing."""
-        place, restoring = state.place, state.restoring_from is not None
-        model = build(place.gradients, place.g, state.metric, 0.0 if restoring else 1.0, state.margin)
+        place, slopes, restoring = state.place, state.slopes, state.restoring_from is not None
+        model = Model(slopes.rows, slopes.gram, place.g, state.margin, 0.0 if restoring else 1.0)
         if not truth((model.gram.diagonal() >= 0).all()):
             return None  # rounding has cost the metric its definiteness
         penalty, hopeless = 1.0, False
@@ -166,46 +155,67 @@ class IDBPD:
             return _restore(state)
         merit = Merit(model.objective, penalty)
         doubt = merit.noise(place.doubts)
-        t = min(1.0, 8 * state.t)
+        t, values = _first_length(state.t), (place.f, place.g)
         while True:
-            found = search(oracle, place.evaluation, (place.f, place.g), model, merit, doubt=doubt, t=t)
+            found = search(oracle, place.evaluation, values, model, merit, doubt=doubt, t=t, ahead=state.ahead)
             if found is None:
                 return None
             if isinstance(found, Unbounded):
                 return state._replace(verdict=_UNBOUNDED)
-            there = _arrive(oracle, found.evaluation, found.values)
+            # By how much the linearised constraints were too low.
+            margin = (found.g - place.g - found.proposal.change).clamp(min=0)
+            following = state._replace(
+                penalty=penalty, margin=margin, t=1.0 if self.metric == "identity" else found.proposal.t
+            )
+            there, learnt, ahead = self._go(oracle, following, found)
             if there.worst < torch.inf:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
-        state = self._learn(state._replace(penalty=penalty), there, found)
+        state = following._replace(place=there, slopes=learnt, ahead=ahead)
         stalled = 0 if there.worst < state.best_worst or found.proposal.reduction > doubt else state.stalled + 1
         state = state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst))
         return _judged(oracle, state, tolerance)
 
-    def _learn(self, state: IDBPDState, there: Place, found: Found) -> IDBPDState:
-        """The state after the step to ``there``: its metric, and how much too low the linearised constraints were."""
-        s = there.evaluation.x - state.place.evaluation.x
-        state = state._replace(margin=(there.g - state.place.g - found.proposal.change).clamp(min=0))
-        step = Step(s, found.proposal.weights, found.proposal.t, state.place.gradients, there.gradients)
-        if self.metric == "identity":
-            return state._replace(place=there, metric=learn_scale(state.metric, step), t=1.0)
-        return state._replace(place=there, metric=learn_pair(state.metric, step, self.memory), t=step.t)
+    def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> Arrival:
+        """Go where a search has ended, learn about curvature on the way, and look ahead."""
+        place, metric = state.place, state.slopes.metric
+        gradients = oracle.differentiate(found.evaluation)
+        s = found.evaluation.x - place.evaluation.x
+        step = Step(s, found.proposal.weights, found.proposal.t, place.gradients, gradients)
+        learnt = learn_scale(metric, step) if self.metric == "identity" else learn_pair(metric, step, self.memory)
+        outlook = None
+        if s.device.type != "cpu":  # where there is something to wait for
+            outlook = self._outlook(oracle, state, found)
+        return arrive(found.evaluation, gradients, place.certifying, learnt, metric, outlook)
+
+    def _outlook(self, oracle: Oracle, state: IDBPDState, found: Found) -> Outlook:
+        """What the next search will look like, as far as ``state`` and the values found tell."""
+        t, objective, penalty = _first_length(state.t), 1.0, state.penalty
+        budget = 10 * penalty if t == 1 else penalty  # `steer` raises it so far where a full step wants more
+        if state.restoring_from is not None:
+            objective, penalty, budget = 0.0, 1.0, 1.0
+        positive = found.proposal.multipliers > 0
+        return Outlook(oracle, t, objective, found.g, state.margin, penalty, budget, positive)
 
 
 _UNBOUNDED = Verdict(Status.DIVERGED.value, "the objective is unbounded below")
 
 
-def _arrive(oracle: Oracle, evaluation: Evaluation, values: tuple[float, Tensor] | None = None) -> Place:
-    """All that is known at an evaluated point. ``worst`` is infinite where a value or a gradient is not finite."""
-    gradients = oracle.differentiate(evaluation)
-    multipliers = best_multipliers(evaluation.g, gradients)
-    found = residuals(evaluation.g, gradients, multipliers)
-    f, g = host_values(evaluation) if values is None else values
-    # One transfer for all that the next step must know of this point.
-    worst, *doubtful = torch.cat([found.worst.reshape(1), doubts(evaluation, gradients)]).tolist()
-    return Place(
-        evaluation, gradients, multipliers, found, f, g, worst if math.isfinite(worst) else math.inf, tuple(doubtful)
-    )
+def _first_length(last: float) -> float:
+    """How far the first trial of a search goes, from where the last search ended."""
+    return min(1.0, 8 * last)
+
+
+def _afresh(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> Arrival:
+    """A place that no step led to."""
+    metric = identity(evaluation.x)
+    kept = torch.ones((), dtype=torch.bool, device=evaluation.x.device)
+    return arrive(evaluation, oracle.differentiate(evaluation), around, Learnt(metric, kept), metric)
+
+
+def _forgetful(state: IDBPDState) -> IDBPDState:
+    """``state`` without what was learnt about curvature, besides its scale."""
+    return state._replace(slopes=unlearnt(state.place, state.slopes.scale), ahead=None, t=1.0)
 
 
 def _judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
@@ -227,9 +237,8 @@ def _leave(oracle: Oracle, state: IDBPDState) -> IDBPDState:
 
 def _restore(state: IDBPDState) -> IDBPDState:
     """Begin to minimise the violation alone, in a metric of its own."""
-    place = state.place
-    metric = restoration.first_metric(place.evaluation.x, place.gradients, place.g)
-    return state._replace(restoring_from=violation(place.g), metric=metric, t=1.0)
+    slopes = unlearnt(state.place, restoration.first_scale(state.place))
+    return state._replace(restoring_from=violation(state.place.g), slopes=slopes, ahead=None, t=1.0)
 
 
 def _displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
@@ -240,8 +249,9 @@ def _displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
     if count >= restoration.ATTEMPTS:
         reason = f"the violation {least:.3e} cannot be reduced near this point"
         return state._replace(verdict=Verdict(Status.INFEASIBLE.value, reason))
-    x = state.place.evaluation.x
-    there = _arrive(oracle, oracle.evaluate(restoration.displaced(x, count), state.place.evaluation.maximisers))
+    here = state.place.evaluation
+    evaluation = oracle.evaluate(restoration.displaced(here.x, count), here.maximisers)
+    there, *_ = _afresh(oracle, evaluation, state.place.certifying)
     place = there if there.worst < torch.inf else state.place
-    metric = restoration.first_metric(x, place.gradients, place.g)
-    return state._replace(place=place, metric=metric, t=1.0, least_violation=least, displacements=count + 1)
+    slopes = unlearnt(place, restoration.first_scale(place))
+    return state._replace(place=place, slopes=slopes, ahead=None, t=1.0, least_violation=least, displacements=count + 1)

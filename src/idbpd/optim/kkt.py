@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.host import read
 from idbpd.optim.oracle import Gradients
 from idbpd.optim.small_qp import minimise_on_orthant
 
@@ -38,16 +39,17 @@ class Residuals(NamedTuple):
 
     def measured(self) -> KKT:
         """The numbers on the host; what is not finite counts as infinitely bad."""
-        numbers = torch.stack(tuple(self)).nan_to_num(torch.inf, torch.inf, torch.inf).tolist()
-        return KKT(*numbers)
+        (numbers,) = read(torch.stack(tuple(self)).nan_to_num(torch.inf, torch.inf, torch.inf))
+        return KKT(*numbers.tolist())
 
 
 def residuals(g: Tensor, gradients: Gradients, multipliers: Tensor) -> Residuals:
     """The KKT residuals of a point with constraint values ``g`` (float64) and ``multipliers`` (float64), without a host
     sync.
     """
-    lagrangian = gradients.f + multipliers.to(gradients.f.dtype) @ gradients.g
-    stationarity = torch.linalg.vector_norm(lagrangian, dtype=torch.float64)
+    # In float64: what is left of large gradients that cancel must not be the rounding of their sum.
+    lagrangian = gradients.f.to(torch.float64) + multipliers @ gradients.g.to(torch.float64)
+    stationarity = torch.linalg.vector_norm(lagrangian)
     if g.numel() == 0:
         none = stationarity.new_zeros(())
         return Residuals(stationarity, none, none)

@@ -15,8 +15,6 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.host import number, truth
-from idbpd.optim.metric import Metric
-from idbpd.optim.oracle import Gradients
 from idbpd.optim.small_qp import minimise_on_orthant
 
 
@@ -79,11 +77,3 @@ class Model(NamedTuple):
 def violation(g: Tensor) -> float:
     """max_i [g_i]_+ as a number."""
     return max(0.0, number(g.amax())) if g.numel() else 0.0
-
-
-def build(gradients: Gradients, g: Tensor, metric: Metric, objective: float, margin: Tensor | None = None) -> Model:
-    """The model at a point with these gradients and constraint values ``g`` (on the host)."""
-    basis = torch.cat([gradients.f.unsqueeze(0), gradients.g])
-    rows = metric.apply(basis)
-    gram = (rows.to(torch.float64) @ basis.to(torch.float64).T).cpu()
-    return Model(rows, (gram + gram.T) / 2, g, torch.zeros_like(g) if margin is None else margin, objective)

@@ -1,5 +1,6 @@
 """The problem a user states: a worst-case objective under worst-case constraints, as plain torch functions."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -57,3 +58,13 @@ def _check_term(name: str, function: object, over: object) -> None:
     if over is not None and not isinstance(over, ConvexSet):
         known = "a set such as Simplex(n), Box(low, high), Ball(center, radius) or Space(n), or None"
         raise TypeError(f"over must be {known}, got {type(over).__name__}")
+    wanted = ("x",) if over is None else ("x", "a point of the set")
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return  # some functions written in C do not tell
+    try:
+        signature.bind(*wanted)
+    except TypeError:
+        where = "without a set (over=None)" if over is None else f"over {type(over).__name__}"
+        raise TypeError(f"{name} {where} is called with ({', '.join(wanted)}), but takes {signature}") from None

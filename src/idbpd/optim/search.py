@@ -3,12 +3,12 @@
 import math
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
-from idbpd.optim.host import number, truth
+from idbpd.optim.host import number, read, truth
 from idbpd.optim.model import Model, Proposal, violation
 from idbpd.optim.oracle import Evaluation, Oracle
+from idbpd.optim.outlook import Ahead
 from idbpd.optim.penalty import Merit
 
 _SUFFICIENT = 1e-4  # share of the model's reduction that must be real
@@ -22,7 +22,7 @@ class Found(NamedTuple):
 
     evaluation: Evaluation
     proposal: Proposal
-    values: tuple[float, Tensor]  # f and g there, on the host
+    g: Tensor  # the constraints there, on the host
 
 
 class Unbounded(NamedTuple):
@@ -38,13 +38,14 @@ def search(
     *,
     doubt: float,
     t: float,
+    ahead: Ahead | None = None,
 ) -> Found | Unbounded | None:
     """Shorten the arc from ``t`` on until the merit function falls by a fair share of what the model says, up to
     ``doubt``.
 
     A trial value that is not finite only shortens the arc. When the curvature of a constraint spoils the first trial
     (the effect of Maratos), a second-order correction comes first: the model with the constraints' values at the trial.
-    None when no length will do.
+    A first trial that was evaluated ``ahead`` is not evaluated again. None when no length will do.
     """
     f, g = values
     start = merit.at(f, g)
@@ -53,18 +54,21 @@ def search(
         proposal = model.propose(t, merit.penalty)
         if not proposal.reduction > 0:
             break
-        evaluation = oracle.evaluate(here.x + model.direction(proposal), here.maximisers)
-        f_new, g_new, moved = _trial_values(evaluation, here)
+        if ahead is not None and ahead.is_trial(proposal):
+            evaluation, f_new, g_new, moved = ahead.evaluation, ahead.f, ahead.g, ahead.moved
+        else:
+            evaluation = oracle.evaluate(here.x + model.direction(proposal), here.maximisers)
+            f_new, g_new, moved = _values(evaluation, here)
         if not moved:
             break
         if f_new == -math.inf and merit.objective > 0 and truth((g_new <= 0).all()):
             return Unbounded()
         new = _credited(merit, proposal, values, f_new, g_new)
         if start - new >= _SUFFICIENT * proposal.reduction - doubt:
-            return Found(evaluation, proposal, (f_new, g_new))
+            return Found(evaluation, proposal, g_new)
         if start - new >= -_DOUBTFUL * doubt and proposal.reduction <= _DOUBTFUL * doubt:
             # Rounding hides whether the point is better. Shorter steps would not show it either: trust the model.
-            return Found(evaluation, proposal, (f_new, g_new))
+            return Found(evaluation, proposal, g_new)
         if (
             first
             and math.isfinite(new)
@@ -73,26 +77,19 @@ def search(
         ):
             corrected = model.propose(t, merit.penalty, g_new - proposal.change)
             again = oracle.evaluate(here.x + model.direction(corrected), here.maximisers)
-            values_again = host_values(again)
-            gained = start - _credited(merit, proposal, values, *values_again)
+            f_again, g_again, _ = _values(again, here)
+            gained = start - _credited(merit, proposal, values, f_again, g_again)
             if gained >= _SUFFICIENT * proposal.reduction - doubt:
-                return Found(again, corrected, values_again)
+                return Found(again, corrected, g_again)
         t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(g)))
         first = False
     return None
 
 
-def host_values(evaluation: Evaluation) -> tuple[float, Tensor]:
-    """The values f and g on the host: the one wait for the device that an evaluation costs."""
-    f, *g = torch.cat([evaluation.f.reshape(1), evaluation.g]).tolist()
-    return f, torch.tensor(g, dtype=torch.float64)
-
-
-def _trial_values(evaluation: Evaluation, here: Evaluation) -> tuple[float, Tensor, bool]:
-    """The values of a trial, and whether it differs from ``here`` at all in this precision: one wait for both."""
-    moved = (evaluation.x != here.x).any().to(torch.float64)
-    f, *g, differs = torch.cat([evaluation.f.reshape(1), evaluation.g, moved.reshape(1)]).tolist()
-    return f, torch.tensor(g, dtype=torch.float64), differs > 0
+def _values(evaluation: Evaluation, here: Evaluation) -> tuple[float, Tensor, bool]:
+    """The values of a trial, and whether it differs from ``here`` at all in this precision: one wait for all."""
+    f, g, moved = read(evaluation.f, evaluation.g, (evaluation.x != here.x).any())
+    return number(f), g, truth(moved)
 
 
 def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_new: float, g_new: Tensor) -> float:

@@ -1,4 +1,7 @@
-"""What one step teaches about curvature: the next metric from the change of the Lagrangian's gradient along it."""
+"""What one step teaches about curvature: the next metric from the change of the Lagrangian's gradient along it.
+
+All decisions are made on the device, by selection: the host need not know a number to enqueue the next metric.
+"""
 
 import math
 from typing import NamedTuple
@@ -22,7 +25,16 @@ class Step(NamedTuple):
     after: Gradients
 
 
-def learn_pair(metric: Metric, step: Step, memory: int) -> Metric:
+class Learnt(NamedTuple):
+    """A metric, and whether the step has taught it anything (a boolean on the device); if not, it is the old one with
+    an empty pair.
+    """
+
+    metric: Metric
+    kept: Tensor
+
+
+def learn_pair(metric: Metric, step: Step, memory: int) -> Learnt:
     """The quasi-Newton metric after a step.
 
     The change y is taken with the same weights at both ends, so that it measures the Lagrangian's curvature and not
@@ -31,40 +43,36 @@ def learn_pair(metric: Metric, step: Step, memory: int) -> Metric:
     """
     v, y, (ss, sy, yy, sv, vv, size) = _changes(step)
     t, sBs = step.t, -step.t * sv
-    blur = 20 * torch.finfo(v.dtype).eps * size  # a change of gradient as small as this is rounding
-    if yy <= blur**2:
-        if t * t * vv <= blur**2:
-            return metric  # a step too short to measure teaches nothing
-        # The metric promised a change that could be measured, and there is none: as good as no curvature.
-        sy, y = 0.0, torch.zeros_like(y)
-    if not (sBs > 0 and math.isfinite(sy)):
-        return metric
-    scale = sy / yy if sy > 1e-8 * math.sqrt(ss * yy) else metric.scale
-    if sy < _DAMPING * sBs:
-        theta = (1 - _DAMPING) * sBs / (sBs - sy)
-        y = theta * y - (1 - theta) * t * v
-        sy = _DAMPING * sBs
-    return metric.updated(step.s, y, sy, scale, memory)
+    blur = (20 * torch.finfo(v.dtype).eps * size).square()  # a change of gradient as small as this is rounding
+    # Where the metric promised a change that could be measured, and there is none, there is as good as no curvature.
+    unseen = yy <= blur
+    sy = torch.where(unseen, 0.0, sy)
+    scale = torch.where(sy > 1e-8 * (ss * yy).sqrt(), sy / yy, metric.scale)
+    theta = torch.where(sy < _DAMPING * sBs, (1 - _DAMPING) * sBs / (sBs - sy), 1.0).to(v.dtype)
+    y = theta * torch.where(unseen, 0.0, y) - (1 - theta) * t * v
+    # A step too short to measure teaches nothing.
+    kept = ~(unseen & (t * t * vv <= blur)) & (sBs > 0) & sy.isfinite()
+    return Learnt(metric.updated(step.s, y, torch.maximum(sy, _DAMPING * sBs), scale, kept, memory), kept)
 
 
-def learn_scale(metric: Metric, step: Step) -> Metric:
+def learn_scale(metric: Metric, step: Step) -> Learnt:
     """The identity metric after a step: its scale, a step size, grows by at most sqrt 2 and stays below 1/(2L).
 
     L is the curvature of the Lagrangian that the step has seen.
     """
     _, _, (ss, _, yy, *_) = _changes(step)
     grown = math.sqrt(2) * metric.scale * step.t
-    return identity(step.s, min(grown, 0.5 * math.sqrt(ss / yy)) if yy > 0 else grown)
+    scale = torch.where(yy > 0, torch.minimum(grown, 0.5 * (ss / yy).sqrt()), grown)
+    return Learnt(identity(step.s, scale), torch.ones_like(scale, dtype=torch.bool))
 
 
-def _changes(step: Step) -> tuple[Tensor, Tensor, list[float]]:
-    """v, y, and in one transfer s's, s'y, y'y, s'v, v'v and the size of the terms that v is a sum of."""
+def _changes(step: Step) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+    """v, y, and s's, s'y, y'y, s'v, v'v and the size of the terms that v is a sum of."""
     s, weights, _, old, new = step
     w = weights.to(s)
     v = w[0] * old.f + w[1:] @ old.g
     y = w[0] * new.f + w[1:] @ new.g - v
     norms = torch.linalg.vector_norm(torch.cat([old.f.unsqueeze(0), old.g]), dim=1)
     vectors = torch.stack([s, y, v]).to(torch.float64)
-    products = (vectors @ vectors.T).flatten()[[0, 1, 4, 2, 8]]
-    numbers: list[float] = torch.cat([products, (w.abs() @ norms).to(torch.float64).reshape(1)]).tolist()
-    return v, y, numbers
+    (ss, sy, sv), (_, yy, _), (_, _, vv) = (row.unbind() for row in (vectors @ vectors.T).unbind())
+    return v, y, (ss, sy, yy, sv, vv, (w.abs() @ norms).to(torch.float64))

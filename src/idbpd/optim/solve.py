@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.autograd_oracle import AutogradOracle
+from idbpd.optim.host import number, read, truth
 from idbpd.optim.idbpd import IDBPD
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.layout import Layout, Point, flatten
@@ -113,18 +114,25 @@ class _Ended(NamedTuple):
 
 def _judge(run: RunState, method: Method[Any], tolerance: float) -> _Ending | None:
     """Whether the run is over, from the numbers of its latest iterate."""
-    iterate = method.iterate(run.method)
-    worst = run.best.worst if method.picks_by_residual else iterate.residuals.worst
-    numbers = torch.cat([worst.reshape(1), iterate.evaluation.f.reshape(1), iterate.evaluation.g, *_columns(iterate)])
-    worst_now, *others = numbers.tolist()
-    if worst_now <= tolerance:
+    worst, is_finite = _measured(run, method)
+    if worst <= tolerance:
         return _Ending(Status.CONVERGED, "all KKT residuals are within the tolerance")
     verdict = method.verdict(run.method)
     if verdict is not None:
         return _Ending(Status(verdict.status), verdict.reason)
-    if not all(math.isfinite(number) for number in others):
+    if not is_finite:
         return _Ending(Status.DIVERGED, "a value or a gradient is not finite")
     return None
+
+
+def _measured(run: RunState, method: Method[Any]) -> tuple[float, bool]:
+    """The worst residual of the iterate that counts, and whether the numbers of the latest one are finite."""
+    iterate = method.iterate(run.method)
+    if iterate.worst is not None:
+        return iterate.worst, math.isfinite(iterate.worst)
+    worst = run.best.worst if method.picks_by_residual else iterate.residuals.worst
+    counting, *latest = read(worst, iterate.evaluation.f, iterate.evaluation.g, *iterate.residuals)
+    return number(counting), all(truth(numbers.isfinite().all()) for numbers in latest)
 
 
 def _out_of_budget(run: RunState, max_steps: int, stopped: bool) -> _Ending | None:
@@ -135,15 +143,11 @@ def _out_of_budget(run: RunState, max_steps: int, stopped: bool) -> _Ending | No
     return None
 
 
-def _columns(iterate: Iterate) -> list[Tensor]:
-    return [number.reshape(1) for number in iterate.residuals]
-
-
 def _finish(method: Method[Any], oracle: "_Counted", layout: Layout, ended: _Ended, tolerance: float) -> Solution:
     """The answer, with its certificate computed at the very point that is returned."""
     run, status, reason = ended
     if status is Status.CONVERGED and not method.picks_by_residual:
-        evaluation, gradients, multipliers, found = method.iterate(run.method)
+        evaluation, gradients, multipliers, found, _ = method.iterate(run.method)
     else:
         best = run.best
         evaluation = oracle.evaluate(best.x, Maximisers(best.maximisers[0], best.maximisers[1:]))

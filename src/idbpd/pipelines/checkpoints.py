@@ -8,6 +8,7 @@ meets one says why it does not go on from there.
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,7 +55,7 @@ class StageCheckpoint:
     def find(self) -> Found | None:
         """Where an earlier session of the same run got to; None where it begins anew."""
         for half in self._folder.glob(f".partial-{self._latest.stem}.*"):  # of a session killed while it wrote
-            half.unlink(missing_ok=True)
+            _remove(half)
         if self._parameters.resume == "never":
             return None
         for path in (self._finished, self._latest):
@@ -89,12 +90,12 @@ class StageCheckpoint:
     def finish(self, state: RunState) -> None:
         """Keep the last state until the whole run has succeeded: a later stage may be killed."""
         if self._write(state, self._finished):
-            self._latest.unlink(missing_ok=True)
+            _remove(self._latest)
         self._tidy()
 
     def discard(self) -> None:
         """Remove the state of a solve whose result is kept elsewhere."""
-        self._latest.unlink(missing_ok=True)
+        _remove(self._latest)
         self._tidy()
 
     def _write(self, state: RunState, path: Path) -> bool:
@@ -159,7 +160,13 @@ class StageCheckpoint:
         oldest = time.time() - ABANDONED_DAYS * 24 * 3600
         for rank, path in enumerate(self._others()):
             if rank >= ABANDONED_KEPT or path.stat().st_mtime < oldest:
-                path.unlink(missing_ok=True)
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file that is not needed; one that cannot be removed does no harm."""
+    with suppress(OSError):
+        path.unlink()
 
 
 def _time_of(path: Path) -> str:

@@ -63,22 +63,24 @@ class ModelParameters(_Parameters):
         return self
 
 
+def _above_zero(value: float) -> float:
+    if value <= 0:
+        raise ValueError(
+            "it must be greater than 0: 0.1 is the default, and 1e-3 is already close to the loss of the single "
+            "worst sample, which 0 would mean"
+        )
+    return value
+
+
+_Regularisation = Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
+
+
 class ProblemParameters(_Parameters):
     """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
-    regularisation: Annotated[float, Field(alias="lambda")]
+    regularisation: _Regularisation
     weight_decay: Annotated[float, Field(ge=0)]
-
-    @field_validator("regularisation")
-    @classmethod
-    def _positive(cls, value: float) -> float:
-        if value <= 0:
-            raise ValueError(
-                "it must be greater than 0: 0.1 is the default, and 1e-3 is already close to the loss of the single "
-                "worst sample, which 0 would mean"
-            )
-        return value
 
 
 _Limit = Annotated[float, Field(gt=0)]
@@ -94,7 +96,7 @@ def _number_or_auto(value: object) -> object:
 class ProblemSettings(_Parameters):
     """What is minimised, as people set it: the weight decay may be left to a choice on held-out data."""
 
-    regularisation: Annotated[float, Field(gt=0, alias="lambda")]
+    regularisation: _Regularisation
     weight_decay: Annotated[float | Literal["auto"], BeforeValidator(_number_or_auto)]
 
     def with_weight_decay(self, weight_decay: float) -> ProblemParameters:

@@ -12,8 +12,9 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 from idbpd.datasets import BenchmarkCell, ResultsDataset, StoredResult
 from idbpd.errors import ConfigurationError
 from idbpd.tracking import logging
-from idbpd.tracking.runs import track_whole
+from idbpd.tracking.runs import current_journal, track_whole
 
+NOT_TRACKED = "a benchmark is reported from tracked runs: set 'enabled: true' in mlflow.yml"
 IDENTITY = ("dataset", "setting", "method", "seed")
 PIPELINE = "benchmark"
 # The metrics that have a value at every step that was measured.
@@ -60,10 +61,12 @@ class TrackedCellsDataset(AbstractDataset[StoredResult, list[BenchmarkCell]]):
             "FINISHED" if data.failed is None else "FAILED",
         )
         if not tracked:
-            raise ConfigurationError("a benchmark is reported from tracked runs: set 'enabled: true' in mlflow.yml")
+            raise ConfigurationError(NOT_TRACKED)
 
     def load(self) -> list[BenchmarkCell]:
         """The cells of the benchmark, in the order in which they were run."""
+        if current_journal() is None:
+            raise ConfigurationError(NOT_TRACKED)
         client = MlflowClient()
         return [_cell(client, run) for run in self._children(client)]
 

@@ -70,21 +70,18 @@ class TrackingHook:
         folder = self._project_path / self._config.folder
         store = open_store(os.environ.get(URI_VARIABLE) or self._config.tracking_uri, folder, self._config.experiment)
         pipeline = ", ".join(run_params["pipeline_names"] or ["__default__"])
+        facts = execution_tags(self._project_path)
         header = {
             "store": address(store.uri),
             "experiment": self._config.experiment,
             "artifacts": store.artifacts,
             "name": f"{pipeline} {self._parameters['dataset']}",
-            "tags": {
-                "pipeline": pipeline,
-                "kedro_env": self._kedro_environment,
-                **execution_tags(self._project_path),
-            },
-            "parameters": parameters(self._parameters).content,
+            "tags": redacted({"pipeline": pipeline, "kedro_env": self._kedro_environment, **facts}),
+            "parameters": redacted(parameters(self._parameters).content),
             "started": int(time.time() * 1000),
         }
         execution = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex}"
-        self._journal = Journal.begin(folder / OUTBOX / execution, redacted(header))
+        self._journal = Journal.begin(folder / OUTBOX / execution, header)
         patience = {name: os.environ.get(name, value) for name, value in PATIENCE.items()}
         self._set_environment({EXECUTION_VARIABLE: str(self._journal.folder), URI_VARIABLE: store.uri, **patience})
         send_leftovers(folder / OUTBOX, store.uri)

@@ -23,6 +23,8 @@ ENTRY = "entry.json"
 HEADER = "execution.json"
 RUNS = "runs.json"
 REJECTED = "rejected"
+# The kinds of entries whose content is text that somebody gave; in the others names of files must stay what they are.
+TEXTS = {"params", "tags", "input"}
 _ALIVE, _SENDING, _ENDED = "alive", "sending", "ended"
 _number = itertools.count()
 
@@ -70,19 +72,20 @@ class Journal:
                 shutil.copytree(file, partial / file.name, copy_function=_link_or_copy)
             else:
                 _link_or_copy(str(file), str(partial / file.name))
-        entry = {"run": redacted(run), "kind": kind, "content": redacted(content)}
+        told = redacted(content) if kind in TEXTS else content
+        entry = {"run": {**run, "tags": redacted(run["tags"])}, "kind": kind, "content": told}
         (partial / ENTRY).write_text(json.dumps(entry), encoding="utf-8")
         partial.rename(self.folder / name)
 
     def end(self, run: Mapping[str, Any], status: str) -> None:
         """Keep how the execution ended."""
-        (self.folder / _ENDED).touch()
         self.append(run, "end", {"status": status, "time": int(time.time() * 1000)})
+        (self.folder / _ENDED).touch()
 
     @property
     def ended(self) -> bool:
         """Whether the execution said how it ended, be it sent already or not."""
-        return (self.folder / _ENDED).exists()
+        return (self.folder / _ENDED).exists() or any(entry.kind == "end" for entry in self.entries())
 
     def entries(self) -> Iterator[Entry]:
         """What is to be sent, in the order in which it came."""

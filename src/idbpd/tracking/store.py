@@ -14,7 +14,7 @@ from sqlalchemy.engine import make_url
 
 from idbpd.errors import ConfigurationError
 from idbpd.folders import require_writable
-from idbpd.redaction import redact
+from idbpd.redaction import redact, without_user
 
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 DATABASE = "mlflow.db"
@@ -82,7 +82,7 @@ def address(uri: str) -> str:
     >>> address("https://ann:pass@example.org:5000/tracking")
     'https://example.org:5000/tracking'
     """
-    return redact(uri)
+    return without_user(uri)
 
 
 def answers(uri: str) -> bool:

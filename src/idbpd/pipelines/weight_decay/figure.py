@@ -17,23 +17,21 @@ def draw_weight_decay_curve(choice: dict[str, Any]) -> Figure:
         return figure
     figure = Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
+    # Side by side, as a grid is a list: zero has no place on a logarithmic axis.
+    places = range(len(curve))
     numbers = [point["weight_decay"] for point in curve]
     for at, task in enumerate(curve[0]["worst_case_losses"]):
         losses = [point["worst_case_losses"][task] for point in curve]
-        left.plot(numbers, losses, "o-", color=f"C{at}", label=f"{task} task")
+        left.plot(places, losses, "o-", color=f"C{at}", label=f"{task} task")
         if task in curve[0]["thresholds"]:
             allowed = [(1 + choice["margin"]) * point["thresholds"][task] for point in curve]
-            left.plot(numbers, allowed, "--", color=f"C{at}", label=f"its limit plus {choice['margin']:.0%}")
-        right.plot(numbers, [100 * point["hit_rates"][task] for point in curve], "o-", color=f"C{at}")
+            left.plot(places, allowed, "--", color=f"C{at}", label=f"its limit plus {choice['margin']:.0%}")
+        right.plot(places, [100 * point["hit_rates"][task] for point in curve], "o-", color=f"C{at}")
     left.set(title="Worst-case loss on the validation part", ylabel="loss [nats]")
     right.set(title="Hit rate on the validation part", ylabel="samples [%]")
-    # Zero has a place on this axis, left of the smallest number that is not.
-    smallest = min((number for number in numbers if number > 0), default=1.0)
     for axes in (left, right):
-        axes.axvline(choice["weight_decay"], color="grey", linewidth=6, alpha=0.3, label="chosen")
-        axes.set_xscale("symlog", linthresh=smallest)
-        axes.set_xticks(numbers, [f"{number:g}" for number in numbers])
-        axes.minorticks_off()
+        axes.axvline(numbers.index(choice["weight_decay"]), color="grey", linewidth=6, alpha=0.3, label="chosen")
+        axes.set_xticks(places, [f"{number:g}" for number in numbers])
         axes.set_xlabel("weight decay")
     left.legend()
     return figure

@@ -1,0 +1,107 @@
+"""How often the default method waits for the device: once for each evaluation."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pytest
+import torch
+from torch import Tensor
+
+from idbpd.optim import IDBPD, Constraint, Problem, Record, Solution, Status, solve
+from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
+from tests.optim.accelerator import Accelerator, Remote
+from tests.optim.bank import CASES, Case, Closed
+from tests.optim.bank.case import closed
+
+
+class RemoteOracle:
+    """A case in closed form whose values and gradients are computed on the accelerator."""
+
+    def __init__(self, case: Case) -> None:
+        self._functions: list[Closed] = [case.f, *case.g]
+
+    @property
+    def constraint_count(self) -> int:
+        return len(self._functions) - 1
+
+    def start(self, x: Tensor) -> Maximisers:
+        return Maximisers(None, (None,) * self.constraint_count)
+
+    def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
+        assert isinstance(x, Remote)
+        values = torch.stack([function(x.numbers).detach().reshape(()) for function in self._functions]).double()
+        return Evaluation(x, Remote(values[0]), Remote(values[1:]), warm, Remote(torch.zeros_like(values)))
+
+    def differentiate(self, evaluation: Evaluation) -> Gradients:
+        assert isinstance(evaluation.x, Remote)
+        x = evaluation.x.numbers.detach().requires_grad_()
+        rows = torch.stack([torch.autograd.grad(function(x), x)[0] for function in self._functions])
+        return Gradients(Remote(rows[0]), Remote(rows[1:]))
+
+
+def run(
+    case: Case, start: Sequence[float], method: IDBPD, max_steps: int = 200
+) -> tuple[Solution, list[tuple[int, int]]]:
+    """A run on the accelerator, and how many crossings and evaluations there had been after each step."""
+    counts: list[tuple[int, int]] = []
+
+    def count(record: Record) -> None:
+        counts.append((accelerator.crossings, record.evaluations))
+
+    with Accelerator() as accelerator:
+        x0 = Remote(torch.tensor(start, dtype=torch.float64))
+        solution = solve(RemoteOracle(case), x0, method, max_steps=max_steps, callback=count)
+    return solution, counts
+
+
+SAMPLE = [case for case in CASES if len(case.g) <= 1][::12] + [case for case in CASES if len(case.g) > 1][::8]
+
+
+@pytest.mark.parametrize("metric", ["quasi-newton", "identity"])
+@pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.name)
+def test_one_wait_per_evaluation(case: Case, metric: Literal["quasi-newton", "identity"]) -> None:
+    # The identity metric takes long to converge; thirty steps tell as much.
+    solution, counts = run(case, case.starts[0], IDBPD(metric=metric), 200 if metric == "quasi-newton" else 30)
+
+    (first_crossings, first_evaluations), (crossings, evaluations) = counts[0], counts[-1]
+    assert len(counts) > 1
+    assert crossings - first_crossings <= evaluations - first_evaluations
+    # Checking the start and reading its numbers; then, at the end, the certificate.
+    assert first_crossings <= 2
+    assert solution.status is Status.CONVERGED or metric == "identity"
+
+
+def test_looking_ahead_changes_the_number_of_evaluations_only() -> None:
+    case = next(case for case in CASES if case.name == "nonconvex")
+    for start in case.starts:
+        there, _ = run(case, start, IDBPD())
+        here = solve(Problem(case.f, constraints=[Constraint(g) for g in case.g]), torch.tensor(start).double())
+
+        assert isinstance(there.x, Remote)
+        torch.testing.assert_close(there.x.numbers, torch.as_tensor(here.x), rtol=1e-6, atol=1e-7)
+        assert there.steps == here.steps
+        assert there.gradients == here.gradients
+        assert here.evaluations <= there.evaluations <= here.evaluations + 3
+
+
+def test_a_constraint_that_cannot_be_met_is_told_with_one_wait_per_evaluation() -> None:
+    case = closed("apart", lambda x: x @ x, [lambda x: x[0] + 1, lambda x: 1 - x[0]], [[2.0, 1.0]])
+
+    solution, counts = run(case, case.starts[0], IDBPD())
+
+    assert solution.status is Status.INFEASIBLE
+    assert counts[-1][0] - counts[0][0] <= counts[-1][1] - counts[0][1]
+
+
+def test_the_accelerator_notices_what_a_device_would_not_do() -> None:
+    with Accelerator() as accelerator:
+        x = Remote(torch.tensor([1.0, 2.0]))
+        assert float(x.sum()) == 3
+        assert accelerator.crossings == 1
+        assert (2 * x).cpu().tolist() == [2, 4]
+        assert accelerator.crossings == 2
+        assert (x + torch.ones(2, device=x.device)).device == x.device
+        with pytest.raises(RuntimeError, match="of the host and of the accelerator"):
+            x + torch.ones(2)
+        with pytest.raises(RuntimeError, match="not supported for tensor subclasses"):
+            x.tolist()
