@@ -10,10 +10,11 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 from kedro.framework.startup import bootstrap_project
+from kedro.io import DatasetError
 from mlflow import MlflowClient
 
 from idbpd.cli import cli
-from idbpd.errors import ConfigurationError, DataError
+from idbpd.errors import ConfigurationError
 from idbpd.mtl import ExportedModel, FeatureScaling, LabelProbabilities, SharedNetwork
 from idbpd.tracking import ChampionDataset, RetrainingDataset, TrackedModelDataset
 from idbpd.tracking.journal import Journal
@@ -175,7 +176,7 @@ def test_an_altered_model_neither_comes_back_nor_is_compared_with(command: Comma
     assert "was altered since the model was logged" in result.output
     assert _aliases()["champion"] == 2
     MlflowClient().set_registered_model_alias(NAME, "champion", "1")
-    with pytest.raises(DataError, match="was altered"):
+    with pytest.raises(DatasetError, match="was altered"):
         ChampionDataset(dataset="yeast").load()
 
 
