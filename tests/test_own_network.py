@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,20 +11,10 @@ import pytest
 from mlflow import MlflowClient
 from safetensors.torch import load_file
 
-NETWORK = """
-import torch
-from torch import nn
+from tests.conftest import PROJECT
 
-class TwoLayers(nn.Module):
-    def __init__(self, features, classes, width):
-        super().__init__()
-        self.shared = nn.Sequential(nn.Linear(features, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
-        self.heads = nn.ModuleDict({name: nn.Linear(width, count) for name, count in classes.items()})
-
-    def forward(self, features):
-        shared = self.shared(features)
-        return {name: head(shared) for name, head in self.heads.items()}
-"""
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+(NETWORK,) = re.findall(r"^```python\n(# my_networks.py.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
 
 
 def test_a_network_of_ones_own_is_calibrated_trained_certified_and_exported(project: Path, tmp_path: Path) -> None:

@@ -150,7 +150,8 @@ def _solve(
     budget = Budget(training.max_steps, training.tolerance)
     if keeping.folder is None:
         return solve_durably(title, built, start, method, budget, None)
-    own = {**keeping.made_with, **parameters_of("training", training)}
+    # The stage too: two of them may differ in what they minimise alone, which nothing else says.
+    own = {**keeping.made_with, **parameters_of("training", training), "stage": keeping.stage}
     decided_by = solve_settings(own, built.data.priority.name, thresholds, built, start)
     checkpoint = StageCheckpoint(keeping.folder, keeping.stage, decided_by, keeping.parameters)
     timed = solve_durably(title, built, start, method, budget, checkpoint)
