@@ -29,7 +29,7 @@ test: .venv/ready
 	$(BIN)/python -m ruff format --check
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 # The file `ready` is made last: an environment without it was interrupted, and is made anew from nothing.
 .venv/ready: requirements.lock pyproject.toml

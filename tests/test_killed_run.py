@@ -23,8 +23,6 @@ PARAMETERS = ",".join(
 # Which stage is killed, and how many seconds after its first checkpoint.
 KILLS = (
     ("calibrating_constraint", 0.3),
-    ("train_constrained", 0.0),
-    ("train_constrained", 0.5),
     ("train_unconstrained", 0.2),
 )
 RESULTS = (

@@ -17,6 +17,9 @@ from safetensors.torch import load_file
 
 from tests.conftest import copy_project
 
+# One worker for all of them: they look at what one run left.
+pytestmark = pytest.mark.xdist_group("run")
+
 SHORT = "calibration.max_steps=20,training.max_steps=20,problem.weight_decay=0.001"
 TRACKED = ("objective", "constraint", "stationarity", "infeasibility", "slackness", "multiplier")
 
@@ -175,7 +178,7 @@ def test_it_runs_as_a_package_too(finished: Finished) -> None:
     ("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, 1)], ids=["terminated", "Ctrl-C"]
 )
 def test_a_stopped_run_is_tracked_as_killed(project: Path, number: signal.Signals, code: int) -> None:
-    endless = "calibration.max_steps=1000000,calibration.tolerance=1e-30"
+    endless = "calibration.max_steps=1000000,calibration.tolerance=1e-30,problem.weight_decay=0.001"
     process = subprocess.Popen(
         _command("--params", endless), cwd=project, env=_environment(project), stdout=subprocess.PIPE, text=True
     )

@@ -11,7 +11,7 @@ import pytest
 from idbpd.redaction import RedactingFilter, redact, redacted
 from tests.tracking.server import free_port
 
-SHORT = "calibration.max_steps=5,training.max_steps=5,model.hidden=4"
+SHORT = "calibration.max_steps=5,training.max_steps=5,model.hidden=4,problem.weight_decay=0.001"
 PLANTED = {
     "in an address": "hunter2-in-the-address",
     "in the credentials file": "hunter2-in-the-file",

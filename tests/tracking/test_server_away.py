@@ -12,7 +12,7 @@ from mlflow.entities import Run
 
 from tests.tracking.server import Server
 
-SHORT = "calibration.max_steps=10,training.max_steps=10,model.hidden=4"
+SHORT = "calibration.max_steps=10,training.max_steps=10,model.hidden=4,problem.weight_decay=0.001"
 
 
 @pytest.fixture

@@ -23,10 +23,10 @@ class Stopping:
         self._process = os.getpid()
 
     def install(self, runner: str) -> None:
-        """Answer signals from now on; only the main thread can."""
+        """Answer signals from now on; only the main thread can. ``runner`` is what Kedro calls it, None by default."""
         if threading.current_thread() is not threading.main_thread():
             return
-        if runner.rpartition(".")[2] == "SequentialRunner":
+        if runner == "None" or "SequentialRunner" in runner:
             signal.signal(signal.SIGTERM, _exit)
         else:
             for number in (signal.SIGTERM, signal.SIGINT):
