@@ -141,7 +141,7 @@ def test_only_what_is_missing_is_run_again(finished: Finished) -> None:
 
 def test_a_killed_benchmark_goes_on_where_it_was(tmp_path: Path) -> None:
     project = _project(tmp_path)
-    parameters = [*TINY, "benchmark.datasets=mine", "benchmark.seeds=0+1", "benchmark.methods=idbpd+cooper_adam"]
+    parameters = [*TINY, "benchmark.datasets=mine", "benchmark.seeds=0+1", "benchmark.methods=idbpd+gdma_rho2"]
     command = [sys.executable, "-m", "kedro", "run", "--pipeline", "benchmark", "--params", ",".join(parameters)]
     process = subprocess.Popen(
         command, cwd=project, env=_environment(project), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
