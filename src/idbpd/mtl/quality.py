@@ -59,7 +59,7 @@ def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Ten
 
     The rows pass in blocks, as in training: what fits there fits here.
     """
-    blocks = [[part.cpu() for part in network(features)] for features in data.features.split(ROWS_AT_A_TIME)]
+    blocks = [[part.cpu() for part in network(features)] for features in torch.split(data.features, ROWS_AT_A_TIME)]
     for task, parts in zip(data.tasks, zip(*blocks, strict=True), strict=True):
         here = replace(task, rows=task.rows.cpu(), targets=task.targets.cpu())
         yield here, torch.cat(parts)[here.rows]

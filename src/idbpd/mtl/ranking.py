@@ -17,7 +17,7 @@ def label_ranking_precision(scores: Tensor, relevant: Tensor) -> Tensor:
     tensor([0.8333], dtype=torch.float64)
     """
     rows = max(1, NUMBERS_AT_A_TIME // max(1, scores.shape[1] ** 2))
-    blocks = zip(scores.split(rows), relevant.split(rows), strict=True)
+    blocks = zip(torch.split(scores, rows), torch.split(relevant, rows), strict=True)
     return torch.cat([_label_ranking_precision(*block) for block in blocks])
 
 
