@@ -38,5 +38,6 @@ def minimise_over_faces(quadratic: Tensor, linear: Tensor, allowed: Tensor, budg
     values = 0.5 * ((z @ Q) * z).sum(dim=1) + z @ b
     # The face without free unknowns is always feasible: there is a smallest value.
     best = torch.where(feasible, values, torch.inf).argmin(keepdim=True)
-    found = z.index_select(0, best).squeeze(0) / size
-    return found * (budget / found.sum()).clamp(max=1.0)
+    found: Tensor = z.index_select(0, best).squeeze(0) / size
+    found = found * (budget / found.sum()).clamp(max=1.0)
+    return found
