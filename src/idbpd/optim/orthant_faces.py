@@ -39,5 +39,5 @@ def minimise_over_faces(quadratic: Tensor, linear: Tensor, allowed: Tensor, budg
     # The face without free unknowns is always feasible: there is a smallest value.
     best = torch.where(feasible, values, torch.inf).argmin(keepdim=True)
     found: Tensor = z.index_select(0, best).squeeze(0) / size
-    found = found * (budget / found.sum()).clamp(max=1.0)
-    return found
+    share: Tensor = (budget / found.sum()).clamp(max=1.0)
+    return found * share
