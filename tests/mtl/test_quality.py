@@ -87,3 +87,16 @@ def test_every_label_has_its_own_quality() -> None:
     assert labels["a"].mean_loss == pytest.approx((losses[0] + losses[2]).item() / 2)
     assert labels["a"].average_precision == 1
     assert all(math.isnan(value) for value in labels["d"][1:])
+
+
+def test_what_fits_into_memory_in_training_fits_here_too() -> None:
+    class Small(_Fixed):
+        def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            assert len(features) <= 1024
+            return super().forward(features)
+
+    logits = torch.randn(2500, 3)
+    rows = torch.randperm(2500)[:2000]
+    task = Task("only", ("a", "b", "c"), rows, torch.eye(3)[torch.randint(3, (2000,))])
+    losses = sample_losses(Small(), MultiTaskData(logits, (task,)))["only"]
+    torch.testing.assert_close(losses, -logits.log_softmax(dim=1)[rows][task.targets > 0])

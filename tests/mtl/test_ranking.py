@@ -14,8 +14,9 @@ def _scores(ties: bool) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_rankings_are_judged_as_scikit_learn_judges_them(ties: bool) -> None:
+def test_rankings_are_judged_as_scikit_learn_judges_them(ties: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     scores, relevant = _scores(ties)
+    monkeypatch.setattr("idbpd.mtl.ranking.NUMBERS_AT_A_TIME", 36 * 7)
     expected = label_ranking_average_precision_score(relevant.numpy(), scores.numpy())
     assert label_ranking_precision(scores, relevant).mean().item() == pytest.approx(expected, rel=1e-12)
     per_label = average_precision_score(relevant.numpy(), scores.numpy(), average=None)

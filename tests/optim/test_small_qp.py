@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
 from idbpd.optim.orthant_faces import minimise_over_faces
 from idbpd.optim.small_qp import minimise_on_orthant
@@ -107,3 +108,11 @@ def test_over_faces_incompatible_constraints_do_not_run_away() -> None:
 def test_over_faces_without_any_allowed() -> None:
     Q, b = program(3, 3, 0, 1.0)
     assert minimise_over_faces(Q, b, torch.zeros(3, dtype=torch.bool), 1e12).tolist() == [0, 0, 0]
+
+
+def test_nothing_under_the_solution_of_all_faces_reads_a_number() -> None:
+    Q, b = torch.eye(3, dtype=torch.float64), -torch.ones(3, dtype=torch.float64)
+    with profile(activities=[ProfilerActivity.CPU]) as trace:
+        z = minimise_over_faces(Q, b, torch.ones(3, dtype=torch.bool), 1e12)
+    assert "aten::_local_scalar_dense" not in {event.name for event in trace.events() or []}
+    torch.testing.assert_close(z, -b)

@@ -1,6 +1,7 @@
 """A network of the user's own, named in the parameters: from the first weights to the exported model."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,6 +78,40 @@ class NoParameters(nn.Module):
         super().__init__()
 
 
+class RandomFrozen(TwoLayers):
+    def __init__(self, features: int, classes: dict[str, int]) -> None:
+        super().__init__(features, classes)
+        self.shared.requires_grad_(False)
+
+
+class FromElsewhere(TwoLayers):
+    """The first layers are given and stay as they are, and one layer has two names."""
+
+    def __init__(self, features: int, classes: dict[str, int]) -> None:
+        super().__init__(features, classes)
+        for parameter in self.shared.parameters():
+            nn.init.constant_(parameter, 0.1).requires_grad_(False)
+        self.heads_again = self.heads
+
+
+class DrawsLate(TwoLayers):
+    def __init__(self, features: int, classes: dict[str, int]) -> None:
+        super().__init__(features, classes)
+        self.shared[0] = nn.LazyLinear(6)
+
+
+class NoGradient(TwoLayers):
+    def forward(self, features: Tensor) -> dict[str, Tensor]:
+        logits = super().forward(features)
+        return {**logits, "second": logits["second"].detach()}
+
+
+class SingleOnly(TwoLayers):
+    def forward(self, features: Tensor) -> dict[str, Tensor]:
+        shared = self.shared(features.float())
+        return {name: head(shared) for name, head in self.heads.items()}
+
+
 def _data() -> MultiTaskData:
     features = torch.randn(30, 5)
 
@@ -98,8 +133,9 @@ def test_the_heads_come_in_the_order_of_the_tasks_whatever_the_module_says() -> 
     assert [tuple(logits.shape) for logits in network(data.features)] == [(30, 3), (30, 2)]
 
 
-def test_the_weights_depend_on_the_seed_alone_and_keep_the_names_of_the_module() -> None:
-    data, model = _data(), _model("TwoLayers")
+@pytest.mark.parametrize("name", ["TwoLayers", "DrawsLate"])
+def test_the_weights_depend_on_the_seed_alone_and_keep_the_names_of_the_module(name: str) -> None:
+    data, model = _data(), _model(name)
     first = build_network(model, data, seed=3)
     torch.rand(5)
     again, other = build_network(model, data, seed=3), build_network(model, data, seed=4)
@@ -118,6 +154,25 @@ def test_weights_alone_bring_the_network_back() -> None:
         assert torch.equal(one, two)
     with pytest.raises(RuntimeError, match=r"Missing key.*heads\.first\.weight"):
         trained_network(model, data, {name: t for name, t in weights.items() if name != "heads.first.weight"})
+
+
+def test_what_is_not_trained_stays_and_what_has_two_names_is_one() -> None:
+    data, model = _data(), _model("FromElsewhere")
+    problem = ProblemParameters(**{"lambda": 0.1, "weight_decay": 0.1})
+    compute = ComputeParameters(device="cpu", dtype="float32")
+    built = build_problem(data, "first", {"second": 0.5}, model, problem, compute, 0)
+    assert list(built.initial_weights) == [
+        f"heads.{task}.{part}" for task in ("first", "second") for part in ("weight", "bias")
+    ]
+    x = torch.cat([weight.flatten() for weight in built.initial_weights.values()])
+    gradients = built.oracle.differentiate(built.oracle.evaluate(x, built.oracle.start(x)))
+    assert gradients.f.shape == x.shape
+    back = trained_network(model, data, {name: weight + 1 for name, weight in built.initial_weights.items()})
+    assert isinstance(back, FromElsewhere)
+    assert torch.equal(
+        dict(back.heads_again.named_parameters())["first.bias"], built.initial_weights["heads.first.bias"] + 1
+    )
+    assert all((parameter == 0.1).all() for parameter in back.shared.parameters())
 
 
 def test_without_a_type_it_is_the_default_network() -> None:
@@ -149,9 +204,12 @@ def test_the_problem_is_built_on_it() -> None:
         ("OneHead", "the heads are first, the tasks first, second"),
         ("WrongShape", r"logits of task 'first' are \(2,\), expected \(2, 3\)"),
         ("MixesSamples", "the logits of a sample depend on the samples next to it"),
-        ("RandomBuffer", "the buffer 'projection' is random, and only parameters are saved"),
+        ("RandomBuffer", "'projection' is not trained and random, and only what is trained is saved"),
+        ("RandomFrozen", r"'shared\.0\.weight' is not trained and random"),
+        ("NoGradient", "the logits of task 'second' depend on no parameter that is trained"),
+        ("SingleOnly", r"cannot take features of shape \(2, 5\) and type torch.float64: RuntimeError"),
         ("Fails", r"Fails\(features=5, .*\) failed: ValueError: 5 features are no square image"),
-        ("FailsLater", r"cannot take features of shape \(2, 5\): RuntimeError"),
+        ("FailsLater", r"cannot take features of shape \(2, 5\) and type torch.float32: RuntimeError"),
         ("NoParameters", "has no parameters to train"),
     ],
 )
@@ -165,6 +223,7 @@ def test_what_is_wrong_with_a_module_is_said_before_anything_is_solved(name: str
     [
         ({"type": "TwoLayers"}, "must be the full name of a class, such as package.module.ClassName"),
         ({"type": "no.such.module.Network"}, "cannot import no.such.module: No module named 'no'"),
+        ({"type": "mistyped_network.Network"}, "cannot import mistyped_network: SyntaxError"),
         ({"type": f"{HERE}.Missing"}, f"Missing of {HERE} must be a subclass of torch.nn.Module, it is None"),
         ({"type": f"{HERE}._data"}, "_data of .* must be a subclass of torch.nn.Module"),
         (
@@ -178,6 +237,10 @@ def test_what_is_wrong_with_a_module_is_said_before_anything_is_solved(name: str
         ({"options": {"depth": 3}}, "options are those of a network of your own, which model.type names"),
     ],
 )
-def test_a_name_or_option_that_cannot_be_is_found_before_the_run(given: dict[str, Any], message: str) -> None:
+def test_a_name_or_option_that_cannot_be_is_found_before_the_run(
+    given: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mistyped_network.py").write_text("class Network(")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValidationError, match=message):
         ModelParameters(hidden=4, **given)

@@ -1,5 +1,8 @@
 """The weight decay, as a number or as what unseen data speak for."""
 
+import logging
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -16,9 +19,10 @@ from idbpd.pipelines.parameters import (
 )
 from idbpd.pipelines.splitting.nodes import split
 from idbpd.pipelines.splitting.row_split import split_rows
+from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
 from idbpd.pipelines.weight_decay.nodes import _validation_parts, settle_weight_decay
-from idbpd.pipelines.weight_decay.search import Candidate, choose
+from idbpd.pipelines.weight_decay.search import choose
 from idbpd.validation import validated
 
 SPLIT = SplitParameters(test_fraction=0.25, seed=0)
@@ -73,12 +77,19 @@ def test_a_given_number_is_taken_as_it_is() -> None:
     assert "given" in draw_weight_decay_curve(choice).texts[0].get_text()
 
 
-def test_auto_goes_down_the_grid_until_limits_no_longer_carry_over() -> None:
+def test_auto_goes_down_the_grid_until_limits_no_longer_carry_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     grid = [0.0, 1e-2, 0.1, 30.0]
     arguments = (SPLIT, FEATURES, CALIBRATION, MODEL, COMPUTE, 0)
-    problem, choice = settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search(grid), *arguments)
-    again, _ = settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search(grid), *arguments)
-    assert problem == again
+    problem, choice = settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search(grid), *arguments, tmp_path)
+    assert "kept from" not in caplog.text
+    sorted(tmp_path.iterdir())[0].write_text("{")  # of the three that were tried
+    settled = settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search(grid), *arguments, tmp_path)
+    assert settled == (problem, choice)
+    assert "is damaged" in caplog.text
+    assert "(2 of them kept from an earlier run: same data, model and seed)" in caplog.text
     assert problem.weight_decay == choice["weight_decay"] == 0.1
     noise_learnt, chosen, nothing_learnt = choice["curve"]  # with less decay than the first nothing was tried
     assert [point["weight_decay"] for point in choice["curve"]] == grid[1:]

@@ -28,7 +28,8 @@ class ModulePasses:
         self._features = data.features
         self._heads = [data.position(task.name) for task in tasks]
         self._union = union_of(tasks, len(data.features))
-        self._shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
+        trained = {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
+        self._shapes = {name: parameter.shape for name, parameter in trained.items()}
         self._rows_at_a_time = ROWS_AT_A_TIME if self.device.type == "cpu" else ROWS_ON_AN_ACCELERATOR
         self._x: Tensor | None = None
 

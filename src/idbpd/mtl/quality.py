@@ -1,7 +1,8 @@
 """How good a network is at a task, apart from how well it was optimised."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl.module_passes import ROWS_AT_A_TIME
 from idbpd.mtl.ranking import average_precision, label_ranking_precision
 from idbpd.mtl.worst_case import worst_case
 
@@ -43,19 +45,24 @@ class TaskQuality(NamedTuple):
 @torch.no_grad()
 def measure_quality(network: nn.Module, data: MultiTaskData, regularisation: float) -> dict[str, TaskQuality]:
     """The quality of every task on data, by name."""
-    return {
-        task.name: _task_quality(task, logits[task.rows], regularisation)
-        for task, logits in zip(data.tasks, network(data.features), strict=True)
-    }
+    return {task.name: _task_quality(task, logits, regularisation) for task, logits in _logits(network, data)}
 
 
 @torch.no_grad()
 def sample_losses(network: nn.Module, data: MultiTaskData) -> dict[str, Tensor]:
     """The loss of every sample of every task, by the task's name."""
-    return {
-        task.name: cross_entropy(logits[task.rows], task.targets)
-        for task, logits in zip(data.tasks, network(data.features), strict=True)
-    }
+    return {task.name: cross_entropy(logits, task.targets) for task, logits in _logits(network, data)}
+
+
+def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
+    """Every task and the logits of its samples, on the host: sums in float64 are not to be had everywhere.
+
+    The rows pass in blocks, as in training: what fits there fits here.
+    """
+    blocks = [[part.cpu() for part in network(features)] for features in torch.split(data.features, ROWS_AT_A_TIME)]
+    for task, parts in zip(data.tasks, zip(*blocks, strict=True), strict=True):
+        here = replace(task, rows=task.rows.cpu(), targets=task.targets.cpu())
+        yield here, torch.cat(parts)[here.rows]
 
 
 def tail_mean(losses: Tensor, share: float) -> Tensor:

@@ -3,6 +3,9 @@
 import torch
 from torch import Tensor
 
+# Pairs of labels that are compared at a time: with hundreds of labels all samples at once would not fit.
+NUMBERS_AT_A_TIME = 2**24
+
 
 def label_ranking_precision(scores: Tensor, relevant: Tensor) -> Tensor:
     """Label-ranking average precision, one value per sample: 1 when all true labels come first.
@@ -13,6 +16,12 @@ def label_ranking_precision(scores: Tensor, relevant: Tensor) -> Tensor:
     >>> label_ranking_precision(torch.tensor([[3.0, 2.0, 1.0]]), torch.tensor([[True, False, True]]))
     tensor([0.8333], dtype=torch.float64)
     """
+    rows = max(1, NUMBERS_AT_A_TIME // max(1, scores.shape[1] ** 2))
+    blocks = zip(torch.split(scores, rows), torch.split(relevant, rows), strict=True)
+    return torch.cat([_label_ranking_precision(*block) for block in blocks])
+
+
+def _label_ranking_precision(scores: Tensor, relevant: Tensor) -> Tensor:
     at_least = scores[:, None, :] >= scores[:, :, None]  # (samples, of label, other label)
     rank = at_least.sum(dim=-1)
     true_rank = (at_least & relevant[:, None, :]).sum(dim=-1)

@@ -29,12 +29,15 @@ def minimise_over_faces(quadratic: Tensor, linear: Tensor, allowed: Tensor, budg
     # A row and a column of the identity for what is held at zero.
     inside = free.unsqueeze(2) & free.unsqueeze(1)
     systems = torch.where(inside, Q, identity)
-    solved: Tensor = torch.linalg.solve_ex(systems, torch.where(free, -b, 0.0).unsqueeze(2))[0]
-    z = solved.squeeze(2)
+    # In three parts, because torch's one-call solutions read a number on the way (pivots, or whether all went well).
+    lower: Tensor = torch.linalg.cholesky_ex(systems)[0]
+    half = torch.linalg.solve_triangular(lower, torch.where(free, -b, 0.0).unsqueeze(2), upper=False)
+    z = torch.linalg.solve_triangular(lower.mT, half, upper=True).squeeze(2)
     feasible = (z >= 0).all(dim=1)
     z = z.clamp(min=0)
     values = 0.5 * ((z @ Q) * z).sum(dim=1) + z @ b
     # The face without free unknowns is always feasible: there is a smallest value.
     best = torch.where(feasible, values, torch.inf).argmin(keepdim=True)
-    found = z.index_select(0, best).squeeze(0) / size
-    return found * (budget / found.sum()).clamp(max=1.0)
+    found: Tensor = z.index_select(0, best).squeeze(0) / size
+    share: Tensor = (budget / found.sum()).clamp(max=1.0)
+    return found * share

@@ -19,6 +19,8 @@ def module_class(type_name: str) -> type[nn.Module]:
         kind = getattr(importlib.import_module(module), name, None)
     except ImportError as error:
         raise ConfigurationError(f"cannot import {module}: {error}; is it installed, or on PYTHONPATH?") from error
+    except Exception as error:  # the user's own code runs here
+        raise ConfigurationError(f"cannot import {module}: {type(error).__name__}: {error}") from error
     if not (inspect.isclass(kind) and issubclass(kind, nn.Module)):
         raise ConfigurationError(f"{name} of {module} must be a subclass of torch.nn.Module, it is {kind!r}")
     return kind

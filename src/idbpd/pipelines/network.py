@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from idbpd.errors import ConfigurationError
 from idbpd.mtl import MultiTaskData, seeded, seeded_network
@@ -24,22 +25,22 @@ def build_network(model: ModelParameters, data: MultiTaskData, seed: int) -> nn.
         return seeded_network(data.features.shape[1], model.hidden, data.classes, seed)
     classes = {task.name: len(task.labels) for task in data.tasks}
     arguments = {"features": data.features.shape[1], "classes": classes, **model.options}
-    kind = module_class(model.type)
-    try:
-        network, other = (seeded(lambda: kind(**arguments), each) for each in (seed, seed + 1))
-    except Exception as error:
-        given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-        raise ConfigurationError(f"model.type {model.type}({given}) failed: {type(error).__name__}: {error}") from error
-    network.eval()
-    for (name, buffer), again in zip(network.named_buffers(), other.buffers(), strict=True):
-        if not torch.equal(buffer, again):
+    kind, example = module_class(model.type), data.features[:2].to_dense()
+
+    def make() -> nn.Module:
+        return _made(kind, arguments, example, classes, str(model.type))
+
+    network, other = seeded(make, seed), seeded(make, seed + 1)
+    drawn = _not_trained(other)
+    for name, tensor in _not_trained(network).items():
+        if not torch.equal(tensor, drawn[name]):
             raise ConfigurationError(
-                f"model.type {model.type}: the buffer {name!r} is random, and only parameters are saved; "
-                "make it a parameter, or the same at every construction"
+                f"model.type {model.type}: {name!r} is not trained and random, and only what is trained is saved; "
+                "make it a parameter that requires a gradient, or the same at every construction"
             )
-    network.register_forward_hook(lambda _module, _inputs, outputs: _in_order(outputs, classes, model.type))
-    network.register_load_state_dict_post_hook(_without_buffers)  # type: ignore[no-untyped-call]
-    _try(network, data.features[:2].to_dense(), classes, model.type)
+    # Trained in the one, certified in the other.
+    for dtype in (example.dtype, torch.float64):
+        _try(seeded(make, seed).to(dtype), example.to(dtype), classes, model.type)
     return network
 
 
@@ -48,6 +49,31 @@ def trained_network(model: ModelParameters, data: MultiTaskData, weights: Mappin
     network = build_network(model, data, seed=0)
     network.load_state_dict({name: tensor.to(data.features.dtype) for name, tensor in weights.items()})
     return network
+
+
+def _made(
+    kind: type[nn.Module], arguments: Mapping[str, Any], example: Tensor, classes: Mapping[str, int], type_name: str
+) -> nn.Module:
+    """A module of the user's own that gives logits in the order of the tasks."""
+    try:
+        network = kind(**arguments)
+    except Exception as error:
+        given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        raise ConfigurationError(f"model.type {type_name}({given}) failed: {type(error).__name__}: {error}") from error
+    network.eval()
+    if not any(parameter.requires_grad for parameter in network.parameters()):
+        raise ConfigurationError(f"model.type {type_name} has no parameters to train")
+    network.register_forward_hook(lambda _module, _inputs, outputs: _in_order(outputs, classes, type_name))
+    network.register_load_state_dict_post_hook(_trained_alone)  # type: ignore[no-untyped-call]
+    if any(is_lazy(tensor) for tensor in (*network.parameters(), *network.buffers())):
+        _logits(network, example, type_name)  # it draws its weights when it first sees features: under the seed, too
+    return network
+
+
+def _not_trained(network: nn.Module) -> dict[str, Tensor]:
+    """What a module computes with and nobody changes: buffers, and parameters without a gradient."""
+    frozen = {name: tensor for name, tensor in network.named_parameters() if not tensor.requires_grad}
+    return {**frozen, **dict(network.named_buffers())}
 
 
 def _in_order(outputs: Any, classes: Mapping[str, int], type_name: str) -> tuple[Tensor, ...]:
@@ -65,25 +91,17 @@ def _in_order(outputs: Any, classes: Mapping[str, int], type_name: str) -> tuple
 
 
 def _try(network: nn.Module, features: Tensor, classes: Mapping[str, int], type_name: str) -> None:
-    if not any(True for _ in network.parameters()):
-        raise ConfigurationError(f"model.type {type_name} has no parameters to train")
-    features = features.to(next(network.parameters()).dtype)
-    try:
-        with torch.no_grad():
-            together, alone = network(features), network(features[:1])
-    except ConfigurationError:
-        raise
-    except Exception as error:
-        raise ConfigurationError(
-            f"model.type {type_name} cannot take features of shape {tuple(features.shape)}: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+    together, alone = _logits(network, features, type_name), _logits(network, features[:1], type_name)
     for (task, count), logits, of_one in zip(classes.items(), together, alone, strict=True):
         expected = (len(features), count)
         if not isinstance(logits, Tensor) or tuple(logits.shape) != expected or not logits.is_floating_point():
             shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise ConfigurationError(
                 f"model.type {type_name}: the logits of task {task!r} are {shape}, expected {expected}; {_SHAPE}"
+            )
+        if not logits.requires_grad:
+            raise ConfigurationError(
+                f"model.type {type_name}: the logits of task {task!r} depend on no parameter that is trained"
             )
         if not torch.allclose(logits[:1], of_one, rtol=1e-3, atol=1e-4, equal_nan=True):
             raise ConfigurationError(
@@ -92,7 +110,20 @@ def _try(network: nn.Module, features: Tensor, classes: Mapping[str, int], type_
             )
 
 
-def _without_buffers(network: nn.Module, incompatible: Any) -> None:
-    """Weights alone are enough to load: buffers are the same at every construction."""
-    buffers = {name for name, _ in network.named_buffers()}
-    incompatible.missing_keys[:] = [name for name in incompatible.missing_keys if name not in buffers]
+def _logits(network: nn.Module, features: Tensor, type_name: str) -> tuple[Tensor, ...]:
+    try:
+        logits: tuple[Tensor, ...] = network(features)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"model.type {type_name} cannot take features of shape {tuple(features.shape)} and type {features.dtype}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return logits
+
+
+def _trained_alone(network: nn.Module, incompatible: Any) -> None:
+    """What was trained is enough to load: the rest is the same at every construction, or another name for it."""
+    trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
+    incompatible.missing_keys[:] = [name for name in incompatible.missing_keys if name in trained]

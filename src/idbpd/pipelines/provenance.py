@@ -17,7 +17,14 @@ from idbpd.errors import ConfigurationError
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
 
 # What decides which numbers a solver finds: another line of code in these may be another last digit.
-SOLVER_CODE = ("optim", "baselines", "mtl", "pipelines/robust_problem.py", "pipelines/network.py")
+SOLVER_CODE = (
+    "optim",
+    "baselines",
+    "mtl",
+    "pipelines/robust_problem.py",
+    "pipelines/network.py",
+    "pipelines/weight_decay/search.py",
+)
 
 
 def settings(

@@ -55,7 +55,11 @@ def build_problem(
         weight_decay=problem.weight_decay,
     )
     solver_device = device if has_float64(device) else HOST
-    weights = {name: parameter.detach().clone().to(solver_device) for name, parameter in network.named_parameters()}
+    weights = {
+        name: parameter.detach().clone().to(solver_device)
+        for name, parameter in network.named_parameters()
+        if parameter.requires_grad
+    }
     return BuiltProblem(oracle, network, weights, data)
 
 

@@ -1,6 +1,7 @@
 """Solve each constraint task without a constraint: r = value x (1 + slack)."""
 
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from idbpd.errors import ConfigurationError
-from idbpd.mtl import MultiTaskData, measure_quality
+from idbpd.mtl import MultiTaskData, Task, measure_quality
 from idbpd.optim import IDBPD, Status
 from idbpd.pipelines.calibration.cache import Calibration, CalibrationCache
 from idbpd.pipelines.checkpoints import StageCheckpoint
@@ -28,6 +29,9 @@ from idbpd.pipelines.provenance import settings
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_of
 
 logger = logging.getLogger(__name__)
+
+# A task that comes no nearer to zero than this share of a uniform guess's loss has learnt nothing.
+GUESSING = 0.99
 
 
 def calibrate(
@@ -65,7 +69,7 @@ def calibrate(
         value = measure_quality(alone.network, alone.data, problem.regularisation)[task.name].worst_case_loss
         threshold = given.get(task.name, value * (1 + calibration.slack))
         earlier = {name: record["threshold"] for name, record in found.items()}
-        found[task.name] = _record(task.name, value, threshold, result, by_hand=task.name in given, cached=cached)
+        found[task.name] = _record(task, value, threshold, result, by_hand=task.name in given, cached=cached)
         if earlier:
             joint = build_problem(train, task.name, earlier, model, problem, compute, seed)
             weights = calibrator.solve(task.name, earlier, joint, weights)[1]
@@ -138,8 +142,9 @@ class _Calibrator:
 
 
 def _record(
-    task: str, value: float, threshold: float, result: Calibration, *, by_hand: bool, cached: bool
+    limited: Task, value: float, threshold: float, result: Calibration, *, by_hand: bool, cached: bool
 ) -> dict[str, Any]:
+    task, labels = limited.name, len(limited.labels)
     logger.info(
         "the %s task alone reaches a worst-case loss of %.4f, %s %.4f: %s after %d steps, residual %.1e, %.1f s%s",
         task,
@@ -152,6 +157,13 @@ def _record(
         result.seconds,
         f" (kept from {result.made}: same data, model and seed)" if cached else "",
     )
+    if value > GUESSING * math.log(labels):
+        logger.warning(
+            "the %s task alone is no better than a uniform guess, whose loss is %.4f: it has learnt nothing, and its "
+            "limit says little; see calibration.max_steps, problem.weight_decay and features.scaling",
+            task,
+            math.log(labels),
+        )
     if threshold < value:
         logger.warning(
             "the limit %.4f of the %s task is below %.4f, what it reached on its own: there may be no model that keeps "

@@ -28,6 +28,8 @@ def split(
     tasks = split_labels(table, parameters.by, parameters.tasks)
     train_rows, test_rows = split_rows(table, parameters.test_fraction, parameters.seed)
     train, test, scaling = make_parts(table, tasks, (train_rows, test_rows), parameters, features)
+    if (train.features == train.features[:1]).all():
+        logger.warning("all training samples have the same features: no network can tell them apart")
     _hint_at_scaling(table, train.features, features)
     _report(tasks, train, test, parameters)
     content = data_sha256(table)

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from pathlib import Path
 from typing import Any
 
 from idbpd.datasets.table import MultiLabelTable
@@ -20,6 +21,7 @@ from idbpd.pipelines.parameters import (
 from idbpd.pipelines.splitting.label_split import split_labels
 from idbpd.pipelines.splitting.nodes import make_parts
 from idbpd.pipelines.splitting.row_split import split_rows
+from idbpd.pipelines.weight_decay.kept import KeptCandidates
 from idbpd.pipelines.weight_decay.search import choose, search
 
 logger = logging.getLogger(__name__)
@@ -36,11 +38,13 @@ def settle_weight_decay(
     model: ModelParameters,
     compute: ComputeParameters,
     seed: Seed,
+    weight_decay_cache: Path | None = None,
 ) -> tuple[ProblemParameters, dict[str, Any]]:
     """The problem with its weight decay as a number, and how that came about.
 
     ``auto`` sees the training part alone, and divides it once more, by the same rules, into samples to learn from and
-    samples to validate on. Everything after this is made anew with all of the training part.
+    samples to validate on. Everything after this is made anew with all of the training part. Without the folder
+    nothing is kept for another run.
     """
     asked = problem.model_dump(by_alias=True)
     if not isinstance(problem.weight_decay, str):
@@ -50,16 +54,24 @@ def settle_weight_decay(
     rules = weight_decay_search
     short = calibration.model_copy(update={"max_steps": min(rules.max_steps, calibration.max_steps)})
     parts = _validation_parts(table, rules, split, features)
-    candidates = search(rules, parts, problem, short, model, compute, seed)
+    kept = KeptCandidates(weight_decay_cache)
+    candidates = search(rules, parts, problem, short, model, compute, seed, kept)
     chosen = choose(candidates, rules.margin)
     logger.info(
         "weight decay %g: with it the worst-case loss on a validation part is %.2f times the limit; "
-        "%d numbers tried, %.1f s",
+        "%d numbers tried, %.1f s%s",
         chosen.weight_decay,
         chosen.ratio,
         len(candidates),
         time.perf_counter() - begin,
+        f" ({kept.found} of them kept from an earlier run: same data, model and seed)" if kept.found else "",
     )
+    if not chosen.learnt:
+        logger.warning("with no number of weight_decay_search.grid is every constraint task better than a guess")
+    elif not chosen.carries_over(rules.margin):
+        logger.warning(
+            "no number of weight_decay_search.grid keeps that within %g; this one is nearest", 1 + rules.margin
+        )
     choice = {
         "asked": asked,
         "weight_decay": chosen.weight_decay,

@@ -23,6 +23,7 @@ def create_pipeline() -> Pipeline:
                     "model": "params:model",
                     "compute": "params:compute",
                     "seed": "params:seed",
+                    "weight_decay_cache": "weight_decay_cache",
                 },
                 outputs=["problem", "weight_decay"],
                 name="settle_weight_decay",

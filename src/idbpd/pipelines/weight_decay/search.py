@@ -6,45 +6,29 @@ the least decay at which it is within a margin that the user states, and at whic
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from torch import Tensor
 
 from idbpd.mtl import MultiTaskData, TaskQuality, measure_quality
 from idbpd.optim import IDBPD, solve
+from idbpd.pipelines.calibration.nodes import GUESSING
+from idbpd.pipelines.devices import resolve_device
+from idbpd.pipelines.network import build_network
 from idbpd.pipelines.parameters import (
     CalibrationParameters,
     ComputeParameters,
     ModelParameters,
+    ProblemParameters,
     ProblemSettings,
     Seed,
     WeightDecaySearchParameters,
 )
 from idbpd.pipelines.progress import Progress
+from idbpd.pipelines.provenance import parameters_of, settings, surroundings, tensors_sha256
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_of
-
-# A task that comes no nearer to zero than this share of a uniform guess's loss has learnt nothing.
-GUESSING = 0.99
-
-
-class Candidate(NamedTuple):
-    """A weight decay and what came of it."""
-
-    weight_decay: float
-    thresholds: dict[str, float]  # of the constraint tasks, as calibrated with this weight decay
-    worst_case_losses: dict[str, float]  # of all tasks, on the validation part
-    hit_rates: dict[str, float]  # likewise
-    learnt: bool  # whether every constraint task alone does better than a guess, on the samples to learn from
-
-    @property
-    def ratio(self) -> float:
-        """The worst-case loss on the validation part as a multiple of the threshold, for the task with the largest."""
-        return max(self.worst_case_losses[task] / threshold for task, threshold in self.thresholds.items())
-
-    def carries_over(self, margin: float) -> bool:
-        """Whether limits that mean something hold on the validation part, up to the margin."""
-        return self.learnt and self.ratio <= 1 + margin
+from idbpd.pipelines.weight_decay.candidate import Candidate
+from idbpd.pipelines.weight_decay.kept import KeptCandidates
 
 
 def search(
@@ -55,10 +39,22 @@ def search(
     model: ModelParameters,
     compute: ComputeParameters,
     seed: Seed,
+    kept: KeptCandidates,
 ) -> list[Candidate]:
     """Try the grid from its largest number down, and go no further once the limits have ceased to carry over."""
     tried: list[Candidate] = []
-    for candidate in _try_each(parameters.grid, parts, problem, calibration, model, compute, seed):
+    content = {"split_sha256": _parts_sha256(parts)}
+    for weight_decay in sorted(set(parameters.grid), reverse=True):
+        chosen = problem.with_weight_decay(weight_decay)
+        made_with = {
+            **settings(model, chosen, compute, seed, content),
+            **parameters_of("calibration", calibration.model_copy(update={"threshold": None})),  # not used here
+            **surroundings(resolve_device(compute.device), build_network(model, parts[0], seed)),
+        }
+        candidate = kept.get(made_with)
+        if candidate is None:
+            candidate = _try(chosen, parts, calibration, model, compute, seed)
+            kept.put(made_with, candidate)
         tried.append(candidate)
         carried = [other.carries_over(parameters.margin) for other in tried]
         if any(carried) and not carried[-1]:
@@ -78,44 +74,51 @@ def choose(candidates: Sequence[Candidate], margin: float) -> Candidate:
     return min(learnt or candidates, key=lambda candidate: candidate.ratio)
 
 
-def _try_each(
-    grid: Sequence[float],
+def _try(
+    problem: ProblemParameters,
     parts: tuple[MultiTaskData, MultiTaskData],
-    problem: ProblemSettings,
     calibration: CalibrationParameters,
     model: ModelParameters,
     compute: ComputeParameters,
     seed: Seed,
-) -> Iterator[Candidate]:
-    """Calibrate and train with every weight decay, the largest first.
+) -> Candidate:
+    """Calibrate and train with the weight decay of ``problem``.
 
-    Each begins with the first weights, as the final calibration will: weights that a large decay has drawn to zero are
-    a point from which a smaller one does not get away. ``parts`` are the samples to learn from and to validate on.
+    It begins with the first weights, as the final calibration will: weights that a large decay has drawn to zero are a
+    point from which a smaller one does not get away. ``parts`` are the samples to learn from and to validate on.
     """
     fit, validation = parts
-    for weight_decay in sorted(set(grid), reverse=True):
-        chosen = problem.with_weight_decay(weight_decay)
-        title = f"weight decay {weight_decay:g}"
-        thresholds: dict[str, float] = {}
-        learnt = True
-        start: dict[str, Tensor] = {}
-        for task in fit.limited:
-            alone = build_problem(fit, task.name, {}, model, chosen, compute, seed)
-            start = _solved(title, alone, alone.initial_weights, calibration)
-            reached = _quality(alone, start, fit, problem)[task.name].worst_case_loss
-            thresholds[task.name] = reached * (1 + calibration.slack)
-            learnt = learnt and reached < GUESSING * math.log(len(task.labels))
-        built = build_problem(fit, fit.priority.name, thresholds, model, chosen, compute, seed)
-        # With one constraint task these weights keep its limit; with several they are as good a start as any.
-        weights = _solved(title, built, start, calibration)
-        quality = _quality(built, weights, validation, problem)
-        yield Candidate(
-            weight_decay,
-            thresholds,
-            {name: found.worst_case_loss for name, found in quality.items()},
-            {name: found.hit_rate for name, found in quality.items()},
-            learnt,
-        )
+    title = f"weight decay {problem.weight_decay:g}"
+    thresholds: dict[str, float] = {}
+    learnt = True
+    start: dict[str, Tensor] = {}
+    for task in fit.limited:
+        alone = build_problem(fit, task.name, {}, model, problem, compute, seed)
+        start = _solved(title, alone, alone.initial_weights, calibration)
+        reached = _quality(alone, start, fit, problem)[task.name].worst_case_loss
+        thresholds[task.name] = reached * (1 + calibration.slack)
+        learnt = learnt and reached < GUESSING * math.log(len(task.labels))
+    built = build_problem(fit, fit.priority.name, thresholds, model, problem, compute, seed)
+    # With one constraint task these weights keep its limit; with several they are as good a start as any.
+    weights = _solved(title, built, start, calibration)
+    quality = _quality(built, weights, validation, problem)
+    return Candidate(
+        problem.weight_decay,
+        thresholds,
+        {name: found.worst_case_loss for name, found in quality.items()},
+        {name: found.hit_rate for name, found in quality.items()},
+        learnt,
+    )
+
+
+def _parts_sha256(parts: tuple[MultiTaskData, MultiTaskData]) -> str:
+    tensors = {}
+    for part, data in zip(("fit", "validation"), parts, strict=True):
+        tensors[part] = data.features
+        for task in data.tasks:
+            tensors[f"{part} {task.name} {task.labels} rows"] = task.rows
+            tensors[f"{part} {task.name} targets"] = task.targets
+    return tensors_sha256(tensors)
 
 
 def _solved(
@@ -134,7 +137,7 @@ def _solved(
 
 
 def _quality(
-    built: BuiltProblem, weights: dict[str, Tensor], data: MultiTaskData, problem: ProblemSettings
+    built: BuiltProblem, weights: dict[str, Tensor], data: MultiTaskData, problem: ProblemParameters
 ) -> dict[str, TaskQuality]:
     built.network.load_state_dict(weights)
     features = built.data.features
