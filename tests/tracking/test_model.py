@@ -3,6 +3,7 @@
 import json
 import py_compile
 import shutil
+import tempfile
 from importlib.util import cache_from_source
 from pathlib import Path
 from py_compile import PycInvalidationMode
@@ -34,6 +35,11 @@ def _model() -> ExportedModel:
     scaling = FeatureScaling(torch.arange(4.0), torch.arange(1.0, 5.0))
     network = LabelProbabilities(SharedNetwork(4, 5, (2, 3)), scaling)
     return ExportedModel(network, FEATURES, TASKS, torch.randn(2, 4))
+
+
+@pytest.fixture(autouse=True)
+def _temporary_files_are_of_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 @pytest.fixture

@@ -60,11 +60,16 @@ def verify_model(uri: str, target: Path | None = None) -> Path:
 
     A `DataError` names the file that was altered, added or removed, or says that the model was never hashed.
     """
-    client = MlflowClient()
+    if target is None:
+        target = Path(mkdtemp(prefix="idbpd-model-"))
+        try:
+            return verify_model(uri, target)
+        except BaseException:
+            shutil.rmtree(target)
+            raise
     try:
-        tags = logged_tags(client, uri)
-        folder = target or Path(mkdtemp(prefix="idbpd-model-"))
-        local = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=str(folder)))
+        tags = logged_tags(MlflowClient(), uri)
+        local = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=str(target)))
     except (MlflowException, OSError) as error:
         raise DataError(redact(f"cannot load the model {uri}: {error}")) from error
     _remove_compiled(local)
