@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin look
 from idbpd.endings import NothingToDo
 from idbpd.errors import ConfigurationError, InputError
 from idbpd.model_commands import models, rollback
-from idbpd.redaction import redact
+from idbpd.redaction import print_redacted, redact
 from idbpd.tracking.settings import TrackingSettings
 from idbpd.tracking.sync import synchronise
 from idbpd.validation import validated
@@ -50,6 +51,7 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             line = _explanation(error)
             if line is None:
+                sys.excepthook = print_redacted
                 raise
             logging.getLogger("kedro").debug("full error", exc_info=error)
             raise click.ClickException(line) from error

@@ -1,6 +1,7 @@
 """``kedro models`` and ``kedro rollback``: which versions there are, and back to an earlier one."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -45,7 +46,8 @@ def rollback(metadata: ProjectMetadata, to: int | None, dataset: str | None, env
         if champion is None:
             raise ConfigurationError(f"{name} has no champion to go back from")
         target = _target(name, champion, to)
-        verify_model(f"models:/{name}/{target}")  # nothing that was altered since comes into use
+        with TemporaryDirectory(prefix="idbpd-model-") as folder:  # nothing that was altered since comes into use
+            verify_model(f"models:/{name}/{target}", Path(folder))
         make_champion(name, target, instead_of=champion.number)
     except InputError as error:
         raise click.ClickException(str(error)) from error

@@ -3,20 +3,26 @@
 import logging
 import os
 import re
+import sys
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
 from typing import Any
 
 HIDDEN = "***"
 # Shorter values are words that stand in every other text as well.
 SHORTEST_SECRET = 6
 _USER_OF_ADDRESS = re.compile(r"(?<=://)[^/@\s'\"]+@")
-_NAME_OF_SECRET = re.compile(r"PASSW(OR)?D|SECRET|TOKEN|CREDENTIAL|(API|ACCESS|PRIVATE|ACCOUNT)_?KEY", re.IGNORECASE)
+_NAME_OF_SECRET = re.compile(
+    r"PASSW(OR)?D|PASS(PHRASE)?(_|$)|SECRET|TOKEN|CREDENTIAL|KEYS?(_|$)",
+    re.IGNORECASE,
+)
 
 _remembered: set[str] = set()
 
 
 def remember_credentials(credentials: Mapping[str, Any]) -> None:
-    """Hide every text in a project's credentials from now on."""
+    """Hide every text and number in a project's credentials from now on."""
     _remembered.update(text for text in _texts(credentials) if len(text) >= SHORTEST_SECRET)
 
 
@@ -67,6 +73,11 @@ def redact_logs() -> None:
             handler.addFilter(RedactingFilter())
 
 
+def print_redacted(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print the traceback of an error that nobody expected; what `sys.excepthook` is for."""
+    sys.stderr.write(redact("".join(traceback.format_exception(kind, error, trace))))
+
+
 def _secrets() -> set[str]:
     named = {value for name, value in os.environ.items() if _NAME_OF_SECRET.search(name)}
     return {secret for secret in named | _remembered if len(secret) >= SHORTEST_SECRET}
@@ -75,8 +86,8 @@ def _secrets() -> set[str]:
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         value = value.values()
-    if isinstance(value, str):
-        yield value
+    if isinstance(value, str | int | float):  # YAML takes a password of digits for a number
+        yield str(value)
     elif isinstance(value, Iterable):
         for part in value:
             yield from _texts(part)

@@ -1,8 +1,12 @@
 """The exported model: it says what the network says, and an altered file is noticed."""
 
 import json
+import py_compile
 import shutil
+import tempfile
+from importlib.util import cache_from_source
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 import mlflow
 import numpy as np
@@ -20,6 +24,7 @@ from idbpd.tracking import TrackedModelDataset, verify_model
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.model_files import FILES_TAG, SHA256_TAG
 from idbpd.tracking.runs import child_run
+from idbpd.tracking.scoring import ScoringModelDataset, VerifiedModel
 from tests.tracking.conftest import RUN
 
 FEATURES = ("age", "weight", "size of shoe", "pixel=1")
@@ -30,6 +35,11 @@ def _model() -> ExportedModel:
     scaling = FeatureScaling(torch.arange(4.0), torch.arange(1.0, 5.0))
     network = LabelProbabilities(SharedNetwork(4, 5, (2, 3)), scaling)
     return ExportedModel(network, FEATURES, TASKS, torch.randn(2, 4))
+
+
+@pytest.fixture(autouse=True)
+def _temporary_files_are_of_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 @pytest.fixture
@@ -164,6 +174,21 @@ def test_every_way_to_alter_a_model_is_noticed(logged: str) -> None:
     MlflowClient().delete_logged_model_tag(logged.removeprefix("models:/"), SHA256_TAG)
     with pytest.raises(DataError, match="has no tag 'model_sha256'"):
         verify_model(logged)
+
+
+def test_compiled_code_beside_a_model_is_never_run(logged: str, folder: Path, tmp_path: Path) -> None:
+    """Python prefers it to the source, and with this kind of it does not even look whether the source is older."""
+    planted = tmp_path / "planted.py"
+    planted.write_text("raise AssertionError('planted code was run')")
+    for place in (_stored(logged), folder):
+        compiled = cache_from_source(str(place / "served_model.py"))
+        py_compile.compile(str(planted), compiled, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+    with pytest.raises(MlflowException, match="planted code"):
+        mlflow.pyfunc.load_model(logged)
+    assert VerifiedModel.at(logged).features == FEATURES
+    assert not list(verify_model(logged).rglob("*.pyc"))
+    last = ScoringModelDataset(dataset_name="yeast", filepath=str(folder), uri=None)
+    assert last.load().features == FEATURES
 
 
 def test_an_address_that_is_none_is_named(journal: Journal) -> None:

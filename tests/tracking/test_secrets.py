@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from idbpd import redaction
 from idbpd.redaction import RedactingFilter, redact, redacted
 from tests.tracking.server import free_port
 
@@ -72,6 +73,20 @@ def test_texts_are_redacted_at_any_depth(monkeypatch: pytest.MonkeyPatch) -> Non
         "a": ["***", 1.5, None],
         "b": {"c": "https://host"},
     }
+
+
+def test_a_password_of_digits_and_every_telling_name_are_recognised(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("DB_PASS", "SIGNING_KEY", "DEPLOY_KEY_2", "GPG_PASSPHRASE"):
+        monkeypatch.setenv(name, f"planted as {name}")
+        assert redact(f"it is 'planted as {name}'") == "it is '***'"
+    monkeypatch.setenv("KEYBOARD", "german")
+    monkeypatch.setattr(redaction, "_remembered", set())
+    redaction.remember_credentials({"storage": {"password": 987654321, "user": None, "secure": True}})
+    error = RuntimeError("987654321 does not open it, german")
+    redaction.print_redacted(RuntimeError, error, None)
+    assert capsys.readouterr().err == "RuntimeError: *** does not open it, german\n"
 
 
 def test_a_short_value_is_a_word_and_stays(monkeypatch: pytest.MonkeyPatch) -> None:

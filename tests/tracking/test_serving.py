@@ -34,8 +34,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(folder: Path) -> Iterator[str]:
     port = free_port()
     command = ["models", "serve", "-m", str(folder), "--env-manager", "local", "--host", "127.0.0.1", "-p", str(port)]
-    # Of this project the server sees nothing.
+    # Of this project the server sees nothing. MLflow looks for uvicorn on the path, as in an active environment.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     with (folder.parent / "serve.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "mlflow", *command],

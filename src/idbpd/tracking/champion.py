@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, NoReturn
 import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
 
-from idbpd.tracking.model_files import verify_model
 from idbpd.tracking.registry import champion_of, registered_name
 from idbpd.tracking.scoring import VerifiedModel
 
@@ -39,7 +38,7 @@ class ChampionDataset(AbstractDataset[NoReturn, Champion | None]):
         version = champion_of(self._name)
         if version is None:
             return None
-        return Champion(version.number, VerifiedModel(verify_model(f"models:/{self._name}/{version.number}")))
+        return Champion(version.number, VerifiedModel.at(f"models:/{self._name}/{version.number}"))
 
     def save(self, data: NoReturn) -> NoReturn:  # noqa: ARG002
         """Refuse: a model becomes the champion by passing the gates."""

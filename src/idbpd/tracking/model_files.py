@@ -3,8 +3,10 @@
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import mkdtemp
 
 import mlflow
 from mlflow import MlflowClient
@@ -17,11 +19,13 @@ SHA256_TAG = "model_sha256"  # of the list below: one value that stands for all 
 FILES_TAG = "model_files"  # SHA-256 of every file, as JSON
 # MLflow writes this one beside a model when it downloads it.
 ADDED_BY_DOWNLOAD = {"registered_model_meta"}
+# Python writes this one when a model is loaded, and would later run what it finds there in place of the model's code.
+COMPILED = "__pycache__"
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every file of a model, by its path in the folder."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and COMPILED not in path.parts)
     hashes = {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     return {name: value for name, value in hashes.items() if name not in ADDED_BY_DOWNLOAD}
 
@@ -48,22 +52,41 @@ def require_unaltered(folder: Path, tags: Mapping[str, str], name: str) -> None:
             raise DataError(f"{name}: the file {file} was altered since the model was logged: its SHA-256 is another")
 
 
-def verify_model(uri: str) -> Path:
+def verify_model(uri: str, target: Path | None = None) -> Path:
     """Fetch a model and return the folder with its files, after making sure that they are those that were logged.
 
-    ``uri`` is ``models:/name@alias``, ``models:/name/version`` or ``models:/model_id``. What is loaded afterwards
-    should be this folder, and not the address again.
+    ``uri`` is ``models:/name@alias``, ``models:/name/version`` or ``models:/model_id``. The files are copied to
+    ``target``, or else to a new temporary folder; what is loaded afterwards should be these, and not the address again.
 
     A `DataError` names the file that was altered, added or removed, or says that the model was never hashed.
     """
-    client = MlflowClient()
+    if target is None:
+        target = Path(mkdtemp(prefix="idbpd-model-"))
+        try:
+            return verify_model(uri, target)
+        except BaseException:
+            shutil.rmtree(target)
+            raise
     try:
-        tags = logged_tags(client, uri)
-        local = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri))
-    except MlflowException as error:
+        tags = logged_tags(MlflowClient(), uri)
+        local = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=str(target)))
+    except (MlflowException, OSError) as error:
         raise DataError(redact(f"cannot load the model {uri}: {error}")) from error
+    _remove_compiled(local)
     require_unaltered(local, tags, uri)
     return local
+
+
+def verified_copy(folder: Path, tags: Mapping[str, str], target: Path) -> Path:
+    """Copy a model that lies in a folder, and make sure that the copy has the files that the tags were made of."""
+    copy = Path(shutil.copytree(folder, target / folder.name, ignore=shutil.ignore_patterns(COMPILED)))
+    require_unaltered(copy, tags, str(folder))
+    return copy
+
+
+def _remove_compiled(folder: Path) -> None:
+    for compiled in list(folder.rglob(COMPILED)):
+        shutil.rmtree(compiled) if compiled.is_dir() else compiled.unlink()
 
 
 def logged_tags(client: MlflowClient, uri: str) -> Mapping[str, str]:

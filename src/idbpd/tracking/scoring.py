@@ -4,6 +4,7 @@ import json
 import logging
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 import mlflow
@@ -16,7 +17,7 @@ from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.redaction import redact
 from idbpd.tracking.model import hashes_beside
-from idbpd.tracking.model_files import require_unaltered, verify_model
+from idbpd.tracking.model_files import verified_copy, verify_model
 from idbpd.tracking.store import URI_VARIABLE, address, answers
 
 logger = logging.getLogger(__name__)
@@ -28,8 +29,14 @@ class VerifiedModel:
     """A model whose files are those that were logged."""
 
     def __init__(self, folder: Path) -> None:
-        """Load the model from its verified files."""
+        """Load the model from its verified files, which are not needed afterwards."""
         self._model = mlflow.pyfunc.load_model(str(folder))
+
+    @classmethod
+    def at(cls, uri: str) -> "VerifiedModel":
+        """Verify and load the model at this address."""
+        with TemporaryDirectory(prefix="idbpd-model-") as folder:
+            return cls(verify_model(uri, Path(folder)))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -71,9 +78,9 @@ class ScoringModelDataset(AbstractDataset[NoReturn, VerifiedModel]):
         """Find, verify and load the model."""
         uri = self._uri or self._champion()
         if uri is not None:
-            folder = verify_model(uri)
+            model = VerifiedModel.at(uri)
             logger.info("scoring with the model %s", uri)
-            return VerifiedModel(folder)
+            return model
         if not self._last.is_dir():
             raise ConfigurationError(
                 f"there is no model for the data set {self._dataset_name!r} yet; train one with: "
@@ -81,9 +88,10 @@ class ScoringModelDataset(AbstractDataset[NoReturn, VerifiedModel]):
             )
         beside = hashes_beside(self._last)
         tags = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
-        require_unaltered(self._last, tags, str(self._last))
+        with TemporaryDirectory(prefix="idbpd-model-") as folder:
+            model = VerifiedModel(verified_copy(self._last, tags, Path(folder)))
         logger.info("scoring with the last trained model, %s", self._last)
-        return VerifiedModel(self._last)
+        return model
 
     def save(self, data: NoReturn) -> NoReturn:  # noqa: ARG002
         """Refuse: training saves models."""
