@@ -17,7 +17,7 @@ PARAMETERS = ",".join(
     (
         "calibration.max_steps=150,calibration.tolerance=1e-12",
         "training.max_steps=150,training.tolerance=1e-12",
-        "model.hidden=6,problem.weight_decay=1e-3,checkpoint.every_steps=4",
+        "model.hidden=6,problem.weight_decay=1e-3,checkpoint.every_steps=4,compute.threads=1",
     )
 )
 # Which stage is killed, and how many seconds after its first checkpoint.

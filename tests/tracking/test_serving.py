@@ -16,6 +16,9 @@ from idbpd.mtl import ExportedModel, FeatureScaling, LabelProbabilities, SharedN
 from idbpd.tracking import TrackedModelDataset
 from tests.tracking.server import free_port, wait_for
 
+# One worker for all of them: they ask one server.
+pytestmark = pytest.mark.xdist_group("serving")
+
 FEATURES = ("age", "weight", "size of shoe")
 TASKS = {"priority": ("3", "4"), "constraint": ("5", "6", "7")}
 ROW = [1.0, 2.0, 3.0]
