@@ -34,7 +34,7 @@ def peak():
 torch.set_num_threads(1)
 evaluate(2000, 20, 0.1)
 before = peak()
-data = evaluate(12_000, 1000, float(sys.argv[1]))
+data = evaluate(20_000, 1296, float(sys.argv[1]))
 print(json.dumps((peak() - before) / data))
 """
 
