@@ -19,6 +19,11 @@ hypothesis.settings.load_profile("repeatable")
 os.environ["DO_NOT_TRACK"] = "true"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first: workers that share the tests then end at about the same time."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(autouse=True)
 def _reproducible() -> Iterator[None]:
     torch.manual_seed(0)

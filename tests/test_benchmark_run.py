@@ -18,7 +18,7 @@ from idbpd.baselines import grid
 from tests.conftest import copy_project
 
 # One worker for all of them: they look at what one benchmark left.
-pytestmark = pytest.mark.xdist_group("benchmark")
+pytestmark = [pytest.mark.xdist_group("benchmark"), pytest.mark.slow]
 
 SOURCES = """
 mine:

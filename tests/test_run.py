@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from tests.conftest import copy_project
 
 # One worker for all of them: they look at what one run left.
-pytestmark = pytest.mark.xdist_group("run")
+pytestmark = [pytest.mark.xdist_group("run"), pytest.mark.slow]
 
 SHORT = "calibration.max_steps=20,training.max_steps=20,problem.weight_decay=0.001"
 TRACKED = ("objective", "constraint", "stationarity", "infeasibility", "slackness", "multiplier")
