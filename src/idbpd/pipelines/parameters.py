@@ -231,7 +231,7 @@ class ComputeParameters(_Parameters):
 
     device: str
     dtype: Literal["float32", "float64"]
-    threads: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    threads: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
     deterministic: bool = True
 
     @field_validator("device")
