@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -28,7 +29,8 @@ class Observer:
     """Runs a `Method` unchanged, ends it when its time is over, and measures its iterates with the best multiplier.
 
     The clock stands still while something is measured that the method does not need itself. What counts is what the
-    method computes and what the loop needs to judge and remember its iterates.
+    method computes and what the loop needs to judge and remember its iterates. It is that of the processor, which does
+    not run while other programs have the core, or the wall's where an accelerator does the work.
     """
 
     def __init__(self, method: Method[Any], seconds: float) -> None:
@@ -36,6 +38,7 @@ class Observer:
         self._method = method
         self._limit = seconds
         self._latest: Iterate | None = None
+        self._clock: Callable[[], float] = time.process_time
         self._begin = 0.0
         self._paused = 0.0
         self._next_step, self._next_seconds = 0, 0.0
@@ -59,7 +62,8 @@ class Observer:
 
     def init(self, oracle: Oracle, x: Tensor) -> Any:
         """The method's own, with the clock running."""
-        self._begin = time.perf_counter()
+        self._clock = time.process_time if x.device.type == "cpu" else time.perf_counter
+        self._begin = self._clock()
         return self._method.init(oracle, x)
 
     def step(self, oracle: Oracle, state: Any, tolerance: float) -> Any:
@@ -80,7 +84,7 @@ class Observer:
         assert self._latest is not None  # the loop asks for the iterate before it records it
         if record.f.is_cuda:
             torch.cuda.synchronize()
-        now = time.perf_counter()
+        now = self._clock()
         seconds = now - self._begin - self._paused
         over = seconds >= self._limit
         self._seconds.append(seconds)
@@ -88,7 +92,7 @@ class Observer:
             self._measured.append(_measure(record.step, self._latest))
             self._next_step = max(record.step + 1, math.ceil(record.step * GROWTH) if record.step > FIRST_STEPS else 0)
             self._next_seconds = seconds + self._limit / PARTS_OF_THE_TIME
-        self._paused += time.perf_counter() - now
+        self._paused += self._clock() - now
         return over
 
     @property
