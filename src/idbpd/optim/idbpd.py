@@ -26,6 +26,7 @@ from idbpd.optim.schedules import LogarithmicSteps, Schedule, TheoremConstraintS
 from idbpd.optim.search import Found, Unbounded, search
 from idbpd.optim.secant import Learnt, Step, learn_pair, learn_scale
 
+_NOTICEABLE, _STAGNATION = 0.9, 50  # a violation that has not fallen to this share in so many steps is stagnant
 _PATIENCE = 30  # steps whose gain rounding hides, without a better residual, before the run ends
 
 
@@ -36,6 +37,9 @@ class IDBPDState(NamedTuple):
     slopes: Slopes
     ahead: Ahead | None  # the first trial of the next search, where it has been made already
     penalty: float  # mu of the merit function; 0 before it is first chosen
+    patient: bool  # whether the penalty is chosen patiently: after the first time that no penalty seemed enough
+    milestone: float  # the violation when it had last fallen noticeably
+    since_milestone: int  # steps since then
     t: float  # the length of arc that the last search accepted
     floor: float  # an objective below this counts as unbounded
     margin: Tensor  # (c,) by how much the last step's linearised constraints were too low
@@ -110,7 +114,9 @@ class IDBPD:
         none = torch.zeros(oracle.constraint_count, dtype=torch.float64)
         place, slopes, _ = _afresh(oracle, evaluation, none)
         floor = -max(1.0, abs(place.f)) / torch.finfo(x.dtype).eps ** 2
-        return IDBPDState(place, slopes, None, 0.0, 1.0, floor, none, None, torch.inf, 0, place.worst, 0, None)
+        return IDBPDState(
+            place, slopes, None, 0.0, False, torch.inf, 0, 1.0, floor, none, None, torch.inf, 0, place.worst, 0, None
+        )
 
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best."""
@@ -124,9 +130,13 @@ class IDBPD:
     def step(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
         """Minimise the model, search along its arc, go there, and learn the curvature on the way."""
         now = violation(state.place.g)
+        fallen = now <= _NOTICEABLE * state.milestone
+        state = state._replace(
+            milestone=now if fallen else state.milestone, since_milestone=0 if fallen else state.since_milestone + 1
+        )
         if state.restoring_from is not None:
             if now <= max(0.1 * tolerance, 1e-4 * state.restoring_from):
-                state = _forgetful(state)._replace(restoring_from=None, penalty=0.0)
+                state = _forgetful(state)._replace(restoring_from=None, penalty=0.0, patient=False)
             elif restoration.has_no_descent(state.place, tolerance):
                 return _displace(oracle, state)
         while True:
@@ -150,9 +160,13 @@ class IDBPD:
             return None  # rounding has cost the metric its definiteness
         penalty, hopeless = 1.0, False
         if not restoring:
-            penalty, hopeless = steer(model, state.penalty, tolerance, struggling=state.t < 0.1)
+            patient = state.patient and state.since_milestone <= _STAGNATION
+            penalty, hopeless = steer(model, state.penalty, tolerance, struggling=state.t < 0.1, patient=patient)
         if hopeless and violation(place.g) > tolerance:
-            return _restore(state)
+            if state.patient:
+                return _restore(state)
+            # Before the objective is given up: with a small penalty, both may fall together.
+            return _forgetful(state)._replace(patient=True, penalty=0.0, milestone=torch.inf)
         merit = Merit(model.objective, penalty)
         doubt = merit.noise(place.doubts)
         t, values = _first_length(state.t), (place.f, place.g)

@@ -11,6 +11,8 @@ from idbpd.optim.model import Model, violation
 from idbpd.optim.oracle import Evaluation, Gradients
 
 LARGEST = 1e10
+# Of a patient choice: the first penalty, in units of the ratio of the gradients, and what a step must remove.
+_PATIENT_FIRST, _FAIR_SHARE = 3.0, 0.3
 
 
 class Merit(NamedTuple):
@@ -41,25 +43,32 @@ def doubts(evaluation: Evaluation, gradients: Gradients) -> Tensor:
     return eps * (values + sway.to(torch.float64)) + evaluation.error.nan_to_num(0, 0, 0)
 
 
-def steer(model: Model, penalty: float, tolerance: float, *, struggling: bool = False) -> tuple[float, bool]:
+def steer(
+    model: Model, penalty: float, tolerance: float, *, struggling: bool = False, patient: bool = False
+) -> tuple[float, bool]:
     """The penalty parameter for the next step, and whether no reasonable one makes the step reduce the violation.
 
     It is raised only when the step would leave most of the violation that a step could remove, at most tenfold at a
     time, and lowered when it is far beyond need at a feasible point, where the merit function does not depend on it.
+    A ``patient`` choice begins lower and leaves it as it is while the step removes a fair share of what one of the same
+    length could: the violation falls more slowly, but the objective has its say meanwhile.
     """
     if model.g.numel() == 0:
         return 0.0, False
     now = violation(model.g)
-    most = number(model.gram[1:, 1:].diagonal().amax())
-    natural = (number(model.gram[0, 0]) / most) ** 0.5 if most > 0 else 0.0
-    enough = model.propose(1.0, LARGEST)
-    needed = number(enough.multipliers.sum())
+    steepest = number(model.gram[1:, 1:].diagonal().amax())
+    natural = (number(model.gram[0, 0]) / steepest) ** 0.5 if steepest > 0 else 0.0
+    needed = number(model.propose(1.0, LARGEST).multipliers.sum())
     if penalty == 0:
-        return max(min(1.5 * needed, 1e3 * max(natural, 1.0)), natural, 1e-3), False
+        most = (_PATIENT_FIRST if patient else 1e3) * max(natural, 1.0)
+        return max(min(1.5 * needed, most), natural, 1e-3), False
     if now <= tolerance and penalty > 1e3 * max(needed, 1e-3 * natural):
         return penalty / 10, False
     proposal = model.propose(1.0, penalty)
     if number(proposal.multipliers.sum()) < penalty * (1 - 1e-9) or proposal.violation <= 0.1 * now:
+        return penalty, False
+    length = max(number(proposal.weights @ model.gram @ proposal.weights), 0.0) ** 0.5
+    if patient and now - proposal.violation >= _FAIR_SHARE * min(now, length * steepest**0.5):
         return penalty, False
     raised = min(1.5 * needed, 10 * penalty)
     return max(raised, penalty), raised >= (1e3 * max(natural, 1.0) if struggling else LARGEST)
