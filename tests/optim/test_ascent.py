@@ -65,6 +65,22 @@ def test_each_step_takes_one_gradient() -> None:
     assert calls == 9
 
 
+@pytest.mark.parametrize("over", SETS)
+@pytest.mark.parametrize("accelerated", [False, True])
+def test_steps_that_would_change_nothing_are_left_out(over: ConvexSet, accelerated: bool) -> None:
+    calls = 0
+
+    def counted(w: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        return B @ w - 0.5 * w @ w
+
+    found = ascend(counted, over, over.centre(B), 50, step_size=1.0, accelerated=accelerated)
+    # The maximiser is the projection of B, and one step of this length reaches it from anywhere.
+    torch.testing.assert_close(found, over.project(B), rtol=0.0, atol=1e-15)
+    assert calls < 50
+
+
 def test_no_step_is_a_projection() -> None:
     assert ascend(quadratic, Simplex(3), torch.ones(3, dtype=torch.float64), 0).tolist() == pytest.approx([1 / 3] * 3)
 
