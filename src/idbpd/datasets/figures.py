@@ -13,6 +13,7 @@ from idbpd.datasets.atomic import replacing
 
 # A hundredth of a point is finer than any printer; six digits, as matplotlib writes them, double the file.
 _DIGITS = re.compile(r"(\d+\.\d\d)\d+")
+_INDENT = re.compile(r"^ +", re.MULTILINE)
 
 
 class FiguresDataset(AbstractDataset[dict[str, Figure], None]):
@@ -35,7 +36,7 @@ class FiguresDataset(AbstractDataset[dict[str, Figure], None]):
             with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
                 figure.savefig(text, format="svg", metadata={"Date": None})
             with replacing(self._folder / name) as partial:
-                partial.write_text(_DIGITS.sub(r"\1", text.getvalue()), encoding="utf-8")
+                partial.write_text(_INDENT.sub("", _DIGITS.sub(r"\1", text.getvalue())), encoding="utf-8")
         for path in self._folder.glob("*.svg"):
             if path.name not in data:
                 path.unlink()

@@ -79,6 +79,9 @@ def _draw(name: str, experiment: str, histories: Histories) -> Figure:
             if quantity == "objective":  # less than a decade: powers of ten would be one tick, or none
                 axes.yaxis.set_major_formatter(_plain)
                 axes.yaxis.set_minor_formatter(_plain)
+            else:
+                axes.yaxis.minorticks_off()
+            axes.xaxis.minorticks_off()
             axes.grid(visible=True, linewidth=0.3)
             if over == "step":
                 axes.set_title(words)

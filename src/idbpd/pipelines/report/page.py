@@ -16,6 +16,7 @@ from idbpd.pipelines.report.tables import over_seeds, shown
 
 FIGURES = PurePosixPath("figures/results")
 OURS = "idbpd"
+COMMIT = "mlflow.source.git.commit"
 
 
 def write_page(cells: list[BenchmarkCell]) -> str:
@@ -183,9 +184,19 @@ def _how(cells: Sequence[BenchmarkCell]) -> str:
     return words.HOW.format(
         machine=good[0].parameters["machine"],
         when=max(cell.parameters["measured_at"] for cell in good)[:10],
+        commit=_commit(good),
         tolerance=good[0].parameters["tolerance"],
         table=_markdown(header, rows),
     )
+
+
+def _commit(cells: Sequence[BenchmarkCell]) -> str:
+    """The code that was run, as far as the store tells."""
+    found = {
+        cell.tags.get(COMMIT, "unknown")[:10] + (" with changes" if cell.tags.get("git.dirty") == "true" else "")
+        for cell in cells
+    }
+    return ", ".join(sorted(found))
 
 
 def _failures(cells: Sequence[BenchmarkCell]) -> str:

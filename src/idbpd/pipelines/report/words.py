@@ -50,13 +50,15 @@ fastest.
 HOW = """\
 ## How it was measured
 
-On {machine}, one thread per run, as many runs at a time as there are cores; the last one on {when}.
+On {machine}, one thread per run, as many runs at a time as there are cores; the last one on {when}, by
+commit {commit}.
 
 - **The same problem.** Calibration solves the constraint task alone, once per data set, setting and seed; its
   threshold and the start are the same for all methods. Its time is not counted.
 - **The same time.** A method ends when its seconds are over, or when all three residuals are at most
-  {tolerance}. Counted is what the method computes, and the loop that all methods share; reading data,
-  calibration, and measurements that a method does not need itself are not.
+  {tolerance}. The seconds are those of the processor, which do not pass while other programs have the core.
+  Counted is what the method computes, and the loop that all methods share; reading data, calibration, and
+  measurements that a method does not need itself are not.
 - **The same measure.** f, g and the residuals at iterates, with the multiplier of the method itself (rho for
   GDMA) and with the best one: the non-negative multiplier with the least sum of squares of stationarity and
   slackness. Every step of every run counts for the objective at feasibility; residuals with the best multiplier
