@@ -99,6 +99,25 @@ def test_steering_raises_the_penalty_only_as_far_as_needed() -> None:
     assert steer(model, 0.0, 1e-6) == (3.0, False)  # the first choice
 
 
+def test_patient_steering_lets_the_objective_have_its_say_while_the_violation_falls() -> None:
+    # Far from feasible: the linearised constraint asks for a multiplier of 101.
+    gradients = Gradients(torch.tensor([-1.0, 0.0]).double(), torch.tensor([[1.0, 0.0]]).double())
+    model = build(gradients, torch.tensor([100.0]).double())
+
+    assert steer(model, 0.0, 1e-6) == (151.5, False)
+    assert steer(model, 0.0, 1e-6, patient=True) == (3.0, False)
+    assert steer(model, 3.0, 1e-6) == (30.0, False)
+    assert steer(model, 3.0, 1e-6, patient=True) == (3.0, False)  # the step leads straight out of the violation
+
+
+def test_patient_steering_raises_the_penalty_where_the_step_heads_elsewhere() -> None:
+    gradients = Gradients(torch.tensor([0.0, -10.0]).double(), torch.tensor([[1.0, 0.0]]).double())
+    model = build(gradients, torch.tensor([100.0]).double())
+
+    assert steer(model, 1.0, 1e-6, patient=True) == (10.0, False)  # one of ten along the objective
+    assert steer(model, 10.0, 1e-6, patient=True) == (10.0, False)
+
+
 def test_steering_gives_up_where_no_penalty_helps() -> None:
     gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[0.0]]).double())
     model = build(gradients, torch.tensor([1.0]).double())
