@@ -88,10 +88,14 @@ class Cuts(NamedTuple):
     def best(self, values: Tensor, fallback: Maximisers) -> Maximisers:
         """The worst case of each term with the highest of ``values``."""
         points: list[Tensor | None] = [fallback.y, *fallback.w]
-        for term in set(self.terms):
-            rows = self.rows_of(term)
-            points[term] = self.points[rows[index(values[rows].argmax())]]
+        for term, row in self.highest(values).items():
+            points[term] = self.points[row]
         return Maximisers(points[0], tuple(points[1:]))
+
+    def highest(self, values: Tensor) -> dict[int, int]:
+        """The row of each term with the highest of ``values``."""
+        rows_of = {term: self.rows_of(term) for term in sorted(set(self.terms))}
+        return {term: rows[index(values[rows].argmax())] for term, rows in rows_of.items()}
 
 
 def no_cuts(x: Tensor) -> Cuts:

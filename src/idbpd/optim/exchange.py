@@ -33,6 +33,9 @@ _SHORTEST = 1e-12
 _IDLE = 10  # steps without weight after which a worst case is forgotten
 _PATIENCE = 40  # steps without a clearly better residual before the phase gives up
 _DOUBTFUL = 30.0
+# A worst case that misses the maximum by eps may be sqrt(eps) away from one that does not, and x with it: what carries
+# weight should miss it by much less than the tolerance.
+_STRICTNESS = 1e3
 
 
 class Exchange(NamedTuple):
@@ -47,7 +50,6 @@ class Exchange(NamedTuple):
     refused: int  # trials refused in a row
     best: float  # the best residual so far
     patience: int  # steps since it was found
-    single: int  # steps in a row in which one worst case per term was enough
     over: bool  # whether the phase has nothing more to offer
     verdict: Verdict | None
 
@@ -71,7 +73,7 @@ def begin(
     worst = _worst(certificate.iterate)
     penalty = max(penalty, 1.5 * number(certificate.weights[[t > 0 for t in cuts.terms]].sum().reshape(1)))
     metric = identity(evaluation.x)
-    return Exchange(certificate.iterate, values, cuts, metric, penalty, 1.0, 0, worst, 0, 0, False, None)
+    return Exchange(certificate.iterate, values, cuts, metric, penalty, 1.0, 0, worst, 0, False, None)
 
 
 def step(oracle: TermOracle, state: Exchange, tolerance: float, memory: int) -> Exchange:
@@ -83,7 +85,7 @@ def step(oracle: TermOracle, state: Exchange, tolerance: float, memory: int) -> 
         reason = f"the violation {violation(values[1:]):.3e} cannot be reduced near this point"
         return state._replace(verdict=Verdict(Status.INFEASIBLE.value, reason))
     if not proposal.reduction > 0 or proposal.t < _SHORTEST:
-        return state._replace(over=True)
+        return _ended(oracle, state, tolerance)
     merit = Merit(1.0, penalty)
     noise = merit.noise(read(doubts(here, state.iterate.gradients))[0].tolist())
     start = merit.at(number(values[0]), values[1:])
@@ -141,7 +143,7 @@ def _moved(
 def _judged(oracle: TermOracle, state: Exchange, here: Evaluation, tolerance: float) -> Exchange:
     """The certificate of a point or of what was learnt about it, and whether to go on."""
     values = _values(here)
-    certificate = certify(here, values, state.cuts)
+    certificate = certify(here, values, state.cuts, _STRICTNESS)
     iterate, weights = certificate.iterate, certificate.weights
     worst = _worst(iterate)
     if worst <= tolerance:
@@ -152,19 +154,19 @@ def _judged(oracle: TermOracle, state: Exchange, here: Evaluation, tolerance: fl
         for weight, gap, count in zip(weights, gaps, state.cuts.idle, strict=True)
     )
     cuts = state.cuts._replace(idle=idle)
-    newest = {term: cuts.rows_of(term)[-1] for term in set(cuts.terms)}
-    highest = {cuts.rows_of(t)[int(cuts.values[cuts.rows_of(t)].argmax())] for t in newest}
-    cuts = cuts.kept([r for r in range(len(idle)) if idle[r] <= _IDLE or r in highest])
-    improved = worst < 0.9 * state.best
-    patience = 0 if improved else state.patience + 1
-    return state._replace(
-        iterate=iterate,
-        values=values,
-        cuts=cuts,
-        best=min(worst, state.best),
-        patience=patience,
-        over=patience > _PATIENCE,
-    )
+    highest = set(cuts.highest(cuts.values).values())
+    cuts = cuts.kept([row for row in range(len(idle)) if idle[row] <= _IDLE or row in highest])
+    patience = 0 if worst < 0.9 * state.best else state.patience + 1
+    state = state._replace(iterate=iterate, values=values, cuts=cuts, best=min(worst, state.best), patience=patience)
+    return _ended(oracle, state, tolerance) if patience > _PATIENCE else state
+
+
+def _ended(oracle: TermOracle, state: Exchange, tolerance: float) -> Exchange:
+    """The end of the phase: with the certificate as it is defined, if that is enough."""
+    certificate = certify(state.iterate.evaluation, state.values, state.cuts)
+    if _worst(certificate.iterate) <= tolerance:
+        return state._replace(iterate=settled(oracle, state.values, state.cuts, certificate, tolerance))
+    return state._replace(over=True)
 
 
 def _steered(state: Exchange, tolerance: float) -> tuple[float, _Proposal]:

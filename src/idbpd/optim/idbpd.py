@@ -7,18 +7,20 @@ in place of the identity, and multipliers that stay below a penalty parameter.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, final
+from typing import Literal, NamedTuple, TypeGuard, final
 
 import torch
 from torch import Tensor
 
-from idbpd.optim import restoration
+from idbpd.optim import exchange, restoration
 from idbpd.optim.algorithm1 import Algorithm1
-from idbpd.optim.host import truth
+from idbpd.optim.exchange import Exchange
+from idbpd.optim.host import number, read, truth
+from idbpd.optim.jumps import EXPLAINED, STRICTNESS, Jumps
 from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.metric import identity
 from idbpd.optim.model import Model, violation
-from idbpd.optim.oracle import Evaluation, Oracle
+from idbpd.optim.oracle import Evaluation, Oracle, TermOracle
 from idbpd.optim.outlook import Ahead, Outlook
 from idbpd.optim.penalty import Merit, steer
 from idbpd.optim.place import Arrival, Place, Slopes, arrive, unlearnt
@@ -27,6 +29,7 @@ from idbpd.optim.search import Found, Unbounded, search
 from idbpd.optim.secant import Learnt, Step, learn_pair, learn_scale
 
 _PATIENCE = 30  # steps whose gain rounding hides, without a better residual, before the run ends
+_NO_GAIN = 1e-10  # relative fall of the merit function that counts as none
 
 
 class IDBPDState(NamedTuple):
@@ -45,6 +48,8 @@ class IDBPDState(NamedTuple):
     best_worst: float
     stalled: int  # steps in the noise of rounding without a better residual
     verdict: Verdict | None
+    jumps: Jumps = Jumps()
+    exchange: Exchange | None = None  # the phase for kinks; None outside of it
 
 
 @final
@@ -114,6 +119,8 @@ class IDBPD:
 
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best."""
+        if state.exchange is not None:
+            return state.exchange.iterate
         place = state.place
         return Iterate(place.evaluation, place.gradients, place.multipliers, place.residuals, place.worst)
 
@@ -123,6 +130,8 @@ class IDBPD:
 
     def step(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
         """Minimise the model, search along its arc, go there, and learn the curvature on the way."""
+        if state.exchange is not None and isinstance(oracle, TermOracle):
+            return _exchanged(oracle, state, exchange.step(oracle, state.exchange, tolerance, self.memory))
         now = violation(state.place.g)
         if state.restoring_from is not None:
             if now <= max(0.1 * tolerance, 1e-4 * state.restoring_from):
@@ -137,6 +146,9 @@ class IDBPD:
                 break
             # Nothing along this arc: what was learnt about curvature misleads. Once more without it.
             state = _forgetful(state)
+        if _has_several(oracle, state.place) and state.jumps.can_be_resolved:
+            begun = exchange.begin(oracle, state.place.evaluation, state.jumps.recent, state.penalty)
+            return state._replace(exchange=begun)
         if now <= tolerance:
             reason = "no step reduces the merit function beyond rounding"
             return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
@@ -174,7 +186,10 @@ class IDBPD:
         state = following._replace(place=there, slopes=learnt, ahead=ahead)
         stalled = 0 if there.worst < state.best_worst or found.proposal.reduction > doubt else state.stalled + 1
         state = state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst))
-        return _judged(oracle, state, tolerance)
+        state = _judged(oracle, state, tolerance)
+        gain = merit.at(*values) - merit.at(there.f, there.g)
+        gained = stalled == 0 and gain > _NO_GAIN * abs(merit.at(*values))
+        return _watched(oracle, state, state.jumps.after(place.evaluation.maximisers, found, gained=gained))
 
     def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> Arrival:
         """Go where a search has ended, learn about curvature on the way, and look ahead."""
@@ -228,6 +243,47 @@ def _judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
     if infeasible:
         return _leave(oracle, state._replace(stalled=0))
     return state._replace(verdict=Verdict(Status.MAX_STEPS.value, "rounding hides any further progress"))
+
+
+def _has_several(oracle: Oracle, place: Place) -> TypeGuard[TermOracle]:
+    """Whether a term is a maximum, of which several worst cases can be looked at."""
+    maximisers = place.evaluation.maximisers
+    return isinstance(oracle, TermOracle) and any(point is not None for point in (maximisers.y, *maximisers.w))
+
+
+def _watched(oracle: Oracle, state: IDBPDState, jumps: Jumps) -> IDBPDState:
+    """``state`` after a step, in the phase for kinks where there seems to be one."""
+    if not _has_several(oracle, state.place) or state.verdict is not None:
+        return state
+    if jumps.is_stagnant:
+        reason = "no step gains anything, and the worst cases met on the way give no certificate"
+        return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
+    if jumps.is_suspicious and state.restoring_from is None:
+        begun = exchange.begin(oracle, state.place.evaluation, jumps.recent, state.penalty, STRICTNESS)
+        alone, together = read(state.place.residuals.stationarity, begun.iterate.residuals.stationarity)
+        if truth(together <= EXPLAINED * alone):
+            return state._replace(jumps=jumps, exchange=begun)
+        jumps = jumps.unfounded()
+    return state._replace(jumps=jumps)
+
+
+def _exchanged(oracle: TermOracle, state: IDBPDState, following: Exchange) -> IDBPDState:
+    """``state`` after a step of the phase for kinks."""
+    f, g = number(following.values[0]), following.values[1:]
+    if following.verdict is not None or not following.over:
+        verdict = _UNBOUNDED if f < state.floor and violation(g) == 0 else following.verdict
+        return state._replace(exchange=following, verdict=verdict)
+    place, slopes, _ = _afresh(oracle, following.iterate.evaluation, state.place.certifying)
+    moved = truth((place.evaluation.x != state.place.evaluation.x).any())
+    state = state._replace(place=place, slopes=slopes, ahead=None, t=1.0, margin=torch.zeros_like(place.g))
+    return state._replace(
+        penalty=following.penalty,
+        restoring_from=None,
+        best_worst=min(place.worst, state.best_worst),
+        stalled=0,
+        jumps=state.jumps.unresolved(moved=moved),
+        exchange=None,
+    )
 
 
 def _leave(oracle: Oracle, state: IDBPDState) -> IDBPDState:

@@ -91,9 +91,7 @@ class TermOracle(Oracle, Protocol):
     case is not unique.
     """
 
-    def linearise(
-        self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]
-    ) -> tuple[Tensor, Tensor]:
+    def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
         """The values (rows,), float64, and the gradients in x (rows, d) of a term at a point for each row. Term 0 is
         the objective, term 1 + i constraint i; the point is None for a term without a set.
         """
