@@ -129,6 +129,26 @@ def certify(evaluation: Evaluation, values: Tensor, cuts: Cuts, strictness: floa
     return Certificate(weights, weighed(evaluation, values, cuts, weights))
 
 
+def lean(values: Tensor, cuts: Cuts, strictness: float = 1.0) -> tuple[float, float]:
+    """How steep the violation is, by the mixture of worst cases in which it is least so, and what these miss to it.
+
+    Both are 0 where the violation has no descent.
+    """
+    chosen = cuts.kept([row for row, term in enumerate(cuts.terms) if term > 0])
+    gaps = values[1:].amax() - chosen.values
+    basis = chosen.gradients.to(torch.float64)
+    (products,) = read(basis @ basis.T)
+    quadratic = products + torch.diag((strictness * gaps).square())
+    weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), [Group(range(gaps.numel()), 1.0)])
+    (size,) = read(torch.linalg.vector_norm(weights.to(basis.device) @ basis))
+    return number(size), number((weights * gaps).abs().amax())
+
+
+def values_of(evaluation: Evaluation) -> Tensor:
+    """f and every g on the host."""
+    return read(torch.cat([evaluation.f.reshape(1), evaluation.g]))[0]
+
+
 def gaps_of(values: Tensor, cuts: Cuts) -> Tensor:
     """What slackness multiplies with a weight: f - phi(x, y_j), psi_i(x, w_ij)."""
     is_objective = torch.tensor([term == 0 for term in cuts.terms])

@@ -12,18 +12,17 @@ on the finite problem that they form.
 """
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from idbpd.optim.cuts import Cuts, certify, gaps_of, no_cuts, settled
+from idbpd.optim.cuts import Cuts, certify, gaps_of, lean, settled, values_of
 from idbpd.optim.host import number, read
-from idbpd.optim.method import Iterate, Status, Verdict
+from idbpd.optim.method import Iterate
 from idbpd.optim.metric import Metric, identity
 from idbpd.optim.model import violation
-from idbpd.optim.oracle import Evaluation, Gradients, Maximisers, TermOracle
+from idbpd.optim.oracle import Evaluation, Gradients, TermOracle
 from idbpd.optim.penalty import LARGEST, Merit, doubts
 from idbpd.optim.secant import Step, learn_pair
 from idbpd.optim.simplex_qp import Group, minimise_on_simplices
@@ -51,7 +50,7 @@ class Exchange(NamedTuple):
     best: float  # the best residual so far
     patience: int  # steps since it was found
     over: bool  # whether the phase has nothing more to offer
-    verdict: Verdict | None
+    stuck: bool  # whether the violation has no descent here
 
 
 class _Proposal(NamedTuple):
@@ -63,17 +62,16 @@ class _Proposal(NamedTuple):
     reduction: float
 
 
-def begin(
-    oracle: TermOracle, evaluation: Evaluation, found: Sequence[Maximisers], penalty: float, strictness: float = 1.0
-) -> Exchange:
-    """The phase at an evaluated point, with its worst cases and those ``found`` before."""
-    values = _values(evaluation)
-    cuts, _ = no_cuts(evaluation.x).with_points(oracle, evaluation.x, [evaluation.maximisers, *found])
-    certificate = certify(evaluation, values, cuts, strictness)
+def begin(oracle: TermOracle, here: Evaluation, cuts: Cuts, penalty: float) -> Exchange:
+    """The phase at an evaluated point, with the worst cases ``cuts`` there."""
+    values = values_of(here)
+    cuts, _ = cuts.with_points(oracle, here.x, [here.maximisers])
+    certificate = certify(here, values, cuts, _STRICTNESS)
     worst = _worst(certificate.iterate)
-    penalty = max(penalty, 1.5 * number(certificate.weights[[t > 0 for t in cuts.terms]].sum().reshape(1)))
-    metric = identity(evaluation.x)
-    return Exchange(certificate.iterate, values, cuts, metric, penalty, 1.0, 0, worst, 0, False, None)
+    needed = number(certificate.weights.sum().reshape(1)) - 1.0
+    return Exchange(
+        certificate.iterate, values, cuts, identity(here.x), max(penalty, 1.5 * needed), 1.0, 0, worst, 0, False, False
+    )
 
 
 def step(oracle: TermOracle, state: Exchange, tolerance: float, memory: int) -> Exchange:
@@ -81,9 +79,8 @@ def step(oracle: TermOracle, state: Exchange, tolerance: float, memory: int) -> 
     penalty, proposal = _steered(state, tolerance)
     here, values = state.iterate.evaluation, state.values
     state = state._replace(penalty=penalty)
-    if violation(values[1:]) > tolerance and _is_stuck(state, tolerance):
-        reason = f"the violation {violation(values[1:]):.3e} cannot be reduced near this point"
-        return state._replace(verdict=Verdict(Status.INFEASIBLE.value, reason))
+    if violation(values[1:]) > tolerance and max(lean(values, state.cuts)) <= tolerance:
+        return state._replace(over=True, stuck=True)
     if not proposal.reduction > 0 or proposal.t < _SHORTEST:
         return _ended(oracle, state, tolerance)
     merit = Merit(1.0, penalty)
@@ -91,7 +88,7 @@ def step(oracle: TermOracle, state: Exchange, tolerance: float, memory: int) -> 
     start = merit.at(number(values[0]), values[1:])
 
     def accepts(trial: Evaluation) -> bool:
-        new = _values(trial)
+        new = values_of(trial)
         if not bool(new.isfinite().all()):
             return False
         gained = start - merit.at(number(new[0]), new[1:])
@@ -130,7 +127,7 @@ def _moved(
     learnt = learn_pair(state.metric, Step(s, one, proposal.t, before, after), memory)
     metric = learnt.metric if bool(learnt.kept.cpu()) else state.metric
     better = cuts.best(cuts.values, there.maximisers)
-    values = _values(there)
+    values = values_of(there)
     highest = torch.stack([cuts.values[cuts.rows_of(term)].amax() for term in range(values.numel())])
     if bool((highest > values + 1e-12 * (1 + values.abs())).any()):
         # A remembered worst case is worse than what was found: the maximisation goes on from there.
@@ -142,7 +139,7 @@ def _moved(
 
 def _judged(oracle: TermOracle, state: Exchange, here: Evaluation, tolerance: float) -> Exchange:
     """The certificate of a point or of what was learnt about it, and whether to go on."""
-    values = _values(here)
+    values = values_of(here)
     certificate = certify(here, values, state.cuts, _STRICTNESS)
     iterate, weights = certificate.iterate, certificate.weights
     worst = _worst(iterate)
@@ -206,25 +203,6 @@ def _evaluate(oracle: TermOracle, state: Exchange, proposal: _Proposal) -> Evalu
     """The truth at a trial, maximised from the worst cases that the model expects there."""
     here = state.iterate.evaluation
     return oracle.evaluate(here.x + proposal.d, state.cuts.best(state.cuts.values + proposal.change, here.maximisers))
-
-
-def _is_stuck(state: Exchange, tolerance: float) -> bool:
-    """Whether the violation is stationary: a mixture of the gradients of the largest violations vanishes."""
-    cuts = state.cuts
-    rows = [row for row, term in enumerate(cuts.terms) if term > 0]
-    chosen = cuts.kept(rows)
-    gaps = violation(state.values[1:]) - chosen.values
-    basis = chosen.gradients.to(torch.float64)
-    (products,) = read(basis @ basis.T)
-    quadratic = products + torch.diag(gaps.square())
-    weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), [Group(range(len(rows)), 1.0)])
-    size = math.sqrt(max(number((weights @ products @ weights).reshape(1)), 0.0))
-    return max(size, number((weights * gaps).abs().amax().reshape(1))) <= tolerance
-
-
-def _values(evaluation: Evaluation) -> Tensor:
-    """f and every g on the host."""
-    return read(torch.cat([evaluation.f.reshape(1), evaluation.g]))[0]
 
 
 def _worst(iterate: Iterate) -> float:

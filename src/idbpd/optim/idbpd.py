@@ -14,9 +14,10 @@ from torch import Tensor
 
 from idbpd.optim import exchange, restoration
 from idbpd.optim.algorithm1 import Algorithm1
+from idbpd.optim.cuts import no_cuts
 from idbpd.optim.exchange import Exchange
-from idbpd.optim.host import number, read, truth
-from idbpd.optim.jumps import EXPLAINED, STRICTNESS, Jumps
+from idbpd.optim.host import number, truth
+from idbpd.optim.jumps import Jumps, look
 from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.metric import identity
 from idbpd.optim.model import Model, violation
@@ -146,9 +147,11 @@ class IDBPD:
                 break
             # Nothing along this arc: what was learnt about curvature misleads. Once more without it.
             state = _forgetful(state)
-        if _has_several(oracle, state.place) and state.jumps.can_be_resolved:
-            begun = exchange.begin(oracle, state.place.evaluation, state.jumps.recent, state.penalty)
-            return state._replace(exchange=begun)
+        if (now <= tolerance or state.restoring_from is not None) and state.jumps.can_be_resolved:
+            here = state.place.evaluation
+            if _has_several(oracle, here):
+                cuts, _ = no_cuts(here.x).with_points(oracle, here.x, [here.maximisers, *state.jumps.recent])
+                return state._replace(exchange=exchange.begin(oracle, here, cuts, state.penalty))
         if now <= tolerance:
             reason = "no step reduces the merit function beyond rounding"
             return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
@@ -245,23 +248,21 @@ def _judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
     return state._replace(verdict=Verdict(Status.MAX_STEPS.value, "rounding hides any further progress"))
 
 
-def _has_several(oracle: Oracle, place: Place) -> TypeGuard[TermOracle]:
+def _has_several(oracle: Oracle, here: Evaluation) -> TypeGuard[TermOracle]:
     """Whether a term is a maximum, of which several worst cases can be looked at."""
-    maximisers = place.evaluation.maximisers
-    return isinstance(oracle, TermOracle) and any(point is not None for point in (maximisers.y, *maximisers.w))
+    return isinstance(oracle, TermOracle) and any(p is not None for p in (here.maximisers.y, *here.maximisers.w))
 
 
 def _watched(oracle: Oracle, state: IDBPDState, jumps: Jumps) -> IDBPDState:
     """``state`` after a step, in the phase for kinks where there seems to be one."""
-    if not _has_several(oracle, state.place) or state.verdict is not None:
+    if state.verdict is not None or not _has_several(oracle, state.place.evaluation):
         return state
     if jumps.is_stagnant:
         reason = "no step gains anything, and the worst cases met on the way give no certificate"
         return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
-    if jumps.is_suspicious and state.restoring_from is None:
-        begun = exchange.begin(oracle, state.place.evaluation, jumps.recent, state.penalty, STRICTNESS)
-        alone, together = read(state.place.residuals.stationarity, begun.iterate.residuals.stationarity)
-        if truth(together <= EXPLAINED * alone):
+    if jumps.is_suspicious:
+        begun = look(oracle, state.place, jumps, state.penalty, restoring=state.restoring_from is not None)
+        if begun is not None:
             return state._replace(jumps=jumps, exchange=begun)
         jumps = jumps.unfounded()
     return state._replace(jumps=jumps)
@@ -269,21 +270,16 @@ def _watched(oracle: Oracle, state: IDBPDState, jumps: Jumps) -> IDBPDState:
 
 def _exchanged(oracle: TermOracle, state: IDBPDState, following: Exchange) -> IDBPDState:
     """``state`` after a step of the phase for kinks."""
-    f, g = number(following.values[0]), following.values[1:]
-    if following.verdict is not None or not following.over:
-        verdict = _UNBOUNDED if f < state.floor and violation(g) == 0 else following.verdict
-        return state._replace(exchange=following, verdict=verdict)
+    if not following.over:
+        unbounded = number(following.values[0]) < state.floor and violation(following.values[1:]) == 0
+        return state._replace(exchange=following, verdict=_UNBOUNDED if unbounded else None)
     place, slopes, _ = _afresh(oracle, following.iterate.evaluation, state.place.certifying)
     moved = truth((place.evaluation.x != state.place.evaluation.x).any())
     state = state._replace(place=place, slopes=slopes, ahead=None, t=1.0, margin=torch.zeros_like(place.g))
-    return state._replace(
-        penalty=following.penalty,
-        restoring_from=None,
-        best_worst=min(place.worst, state.best_worst),
-        stalled=0,
-        jumps=state.jumps.unresolved(moved=moved),
-        exchange=None,
-    )
+    state = state._replace(exchange=None, penalty=0.0, stalled=0, best_worst=min(place.worst, state.best_worst))
+    if following.stuck:
+        return _displace(oracle, state._replace(restoring_from=violation(place.g), jumps=Jumps()))
+    return state._replace(restoring_from=None, jumps=state.jumps.unresolved(moved=moved))
 
 
 def _leave(oracle: Oracle, state: IDBPDState) -> IDBPDState:
