@@ -92,6 +92,10 @@ class Cuts(NamedTuple):
             points[term] = self.points[row]
         return Maximisers(points[0], tuple(points[1:]))
 
+    def lowered(self, by: Tensor) -> "Cuts":
+        """With the values of each term lowered."""
+        return self._replace(values=self.values - by[list(self.terms)])
+
     def highest(self, values: Tensor) -> dict[int, int]:
         """The row of each term with the highest of ``values``."""
         rows_of = {term: self.rows_of(term) for term in sorted(set(self.terms))}

@@ -147,14 +147,8 @@ class IDBPD:
                 break
             # Nothing along this arc: what was learnt about curvature misleads. Once more without it.
             state = _forgetful(state)
-        if (now <= tolerance or state.restoring_from is not None) and state.jumps.can_be_resolved:
-            here = state.place.evaluation
-            if _has_several(oracle, here):
-                cuts, _ = no_cuts(here.x).with_points(oracle, here.x, [here.maximisers, *state.jumps.recent])
-                return state._replace(exchange=exchange.begin(oracle, here, cuts, state.penalty))
         if now <= tolerance:
-            reason = "no step reduces the merit function beyond rounding"
-            return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
+            return _ended(oracle, state, "no step reduces the merit function beyond rounding")
         return _leave(oracle, state)
 
     def _move(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
@@ -245,7 +239,22 @@ def _judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
         return state
     if infeasible:
         return _leave(oracle, state._replace(stalled=0))
-    return state._replace(verdict=Verdict(Status.MAX_STEPS.value, "rounding hides any further progress"))
+    return _ended(oracle, state, "rounding hides any further progress")
+
+
+def _ended(oracle: Oracle, state: IDBPDState, reason: str) -> IDBPDState:
+    """The end at a feasible point without a certificate, unless several worst cases can still give one."""
+    resolved = _resolving(oracle, state)
+    return resolved or state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
+
+
+def _resolving(oracle: Oracle, state: IDBPDState) -> IDBPDState | None:
+    """``state`` in the phase for kinks; None where there can be none, or the phase was of no use."""
+    here, jumps = state.place.evaluation, state.jumps
+    if not (jumps.can_be_resolved and _has_several(oracle, here)):
+        return None
+    cuts, _ = no_cuts(here.x).with_points(oracle, here.x, [here.maximisers, *jumps.recent])
+    return state._replace(exchange=exchange.begin(oracle, here, cuts, state.penalty))
 
 
 def _has_several(oracle: Oracle, here: Evaluation) -> TypeGuard[TermOracle]:
@@ -255,7 +264,8 @@ def _has_several(oracle: Oracle, here: Evaluation) -> TypeGuard[TermOracle]:
 
 def _watched(oracle: Oracle, state: IDBPDState, jumps: Jumps) -> IDBPDState:
     """``state`` after a step, in the phase for kinks where there seems to be one."""
-    if state.verdict is not None or not _has_several(oracle, state.place.evaluation):
+    over = state.verdict is not None or state.exchange is not None
+    if over or not _has_several(oracle, state.place.evaluation):
         return state
     if jumps.is_stagnant:
         reason = "no step gains anything, and the worst cases met on the way give no certificate"
@@ -284,7 +294,9 @@ def _exchanged(oracle: TermOracle, state: IDBPDState, following: Exchange) -> ID
 
 def _leave(oracle: Oracle, state: IDBPDState) -> IDBPDState:
     """What to do at an infeasible point from which no search gets on."""
-    return _restore(state) if state.restoring_from is None else _displace(oracle, state)
+    if state.restoring_from is None:
+        return _restore(state)
+    return _resolving(oracle, state) or _displace(oracle, state)
 
 
 def _restore(state: IDBPDState) -> IDBPDState:

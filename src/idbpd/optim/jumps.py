@@ -10,16 +10,19 @@ from torch import Tensor
 from idbpd.optim.cuts import Cuts, certify, lean, no_cuts, values_of
 from idbpd.optim.exchange import Exchange, begin
 from idbpd.optim.host import number, read
-from idbpd.optim.oracle import Maximisers, TermOracle
+from idbpd.optim.oracle import Evaluation, Maximisers, TermOracle
 from idbpd.optim.place import Place
 from idbpd.optim.search import Found
 
-_REMEMBERED = 6  # worst cases that are tried where a kink is suspected
+_REMEMBERED = 8  # worst cases that are tried where a kink is suspected
 _SUSPICIOUS = 4  # refused trials, less the steps without any, that raise the suspicion
+_SHORT = 0.1  # length of arc
 _ATTEMPTS = 3  # phases for kinks that may end without a result
 _STAGNATION = 300  # steps in a row without gain or a better residual before such a run ends
-_EXPLAINED = 0.5  # share of the stationarity that may be left where several worst cases explain it
-_STRICTNESS = 100.0  # how much the gap of a worst case to the maximum counts there
+_EXPLAINED = 0.25  # share of the stationarity that several worst cases must explain where one does not
+_STRICTNESS = 30.0  # how much the gap of a worst case to the maximum counts there
+_NEAR = 3e-4  # distance of a kink that is near, relative to x
+_SHARP = 0.1  # jump of the gradient, relative to the stationarity, that is sharp
 
 
 class Jumps(NamedTuple):
@@ -33,10 +36,12 @@ class Jumps(NamedTuple):
 
     def after(self, left: Maximisers, found: Found, *, gained: bool) -> "Jumps":
         """After a step from a place with the worst cases ``left``."""
+        # A short step that is not refused gives no relief: the one after it will be.
+        relieved = max(self.refused - 1, min(self.refused, 0)) if found.proposal.t >= _SHORT else self.refused
         beyond = () if found.beyond is None else (found.beyond,)
         return self._replace(
             recent=(*beyond, left, *self.recent)[:_REMEMBERED],
-            refused=self.refused + found.refused if found.refused else max(self.refused - 1, min(self.refused, 0)),
+            refused=self.refused + found.refused if found.refused else relieved,
             idle=0 if gained else self.idle + 1,
         )
 
@@ -57,7 +62,7 @@ class Jumps(NamedTuple):
 
     def unfounded(self) -> "Jumps":
         """After a look that found no kink: the next one comes later and later."""
-        return self._replace(refused=-_SUSPICIOUS * 2**self.looks, looks=self.looks + 1)
+        return self._replace(refused=-_SUSPICIOUS * (1 + self.looks), looks=self.looks + 1)
 
     def unresolved(self, *, moved: bool) -> "Jumps":
         """After a phase without a result; where it has not even moved, there will not be another."""
@@ -65,21 +70,31 @@ class Jumps(NamedTuple):
 
 
 def look(oracle: TermOracle, place: Place, jumps: Jumps, penalty: float, *, restoring: bool) -> Exchange | None:
-    """The phase for kinks, where the worst cases met lately explain what the one at ``place`` does not: the
-    stationarity of the Lagrangian, or in a restoration that of the violation.
+    """The phase for kinks, where there seems to be one at ``place``: the worst cases met lately explain what the one
+    there does not (the stationarity of the Lagrangian, in a restoration that of the violation), or the surface where
+    one of them takes over is near.
     """
     here = place.evaluation
     cuts, _ = no_cuts(here.x).with_points(oracle, here.x, [here.maximisers, *jumps.recent])
     cuts = _jumped(oracle, here.x, cuts)
-    values = values_of(here)
+    values, highest = values_of(here), cuts.highest(cuts.values)
+    only = cuts.kept(list(highest.values()))
+    alone, together = (_left(here, values, some, restoring=restoring) for some in (only, cuts))
+    top = [highest[term] for term in cuts.terms]
+    (sizes,) = read(torch.linalg.vector_norm((cuts.gradients - cuts.gradients[top]).to(torch.float64), dim=1))
+    is_near = cuts.values[top] - cuts.values <= _NEAR * (1 + place.length) * sizes
+    has_kink = together <= (1 - _EXPLAINED) * alone or bool((is_near & (sizes > _SHARP * alone)).any())
+    return begin(oracle, here, cuts, penalty) if has_kink else None
+
+
+def _left(here: Evaluation, values: Tensor, cuts: Cuts, *, restoring: bool) -> float:
+    """The stationarity that is left with the best mixture of some worst cases."""
     if restoring:
-        only = cuts.kept([row for row in range(len(cuts.terms)) if row in cuts.highest(cuts.values).values()])
-        alone, together = lean(values, only, _STRICTNESS)[0], lean(values, cuts, _STRICTNESS)[0]
-    else:
-        (size,) = read(place.residuals.stationarity)
-        (left,) = read(certify(here, values, cuts, _STRICTNESS).iterate.residuals.stationarity)
-        alone, together = number(size), number(left)
-    return begin(oracle, here, cuts, penalty) if together <= _EXPLAINED * alone else None
+        return lean(values, cuts, _STRICTNESS)[0]
+    # At an infeasible point a multiplier may be as large as it likes: what counts is the gap to the worst case.
+    above = torch.cat([values.new_zeros(1), values[1:].clamp(min=0)])
+    certificate = certify(here, values - above, cuts.lowered(above), _STRICTNESS)
+    return number(read(certificate.iterate.residuals.stationarity)[0])
 
 
 def _jumped(oracle: TermOracle, x: Tensor, cuts: Cuts) -> Cuts:
