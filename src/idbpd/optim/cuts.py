@@ -30,7 +30,7 @@ class Cuts(NamedTuple):
 
     terms: tuple[int, ...]  # 0 for the objective, 1 + i for constraint i
     points: tuple[Tensor | None, ...]
-    idle: tuple[int, ...]  # for how many steps each has had no weight
+    idle: tuple[int, ...]  # for how many steps each has had no weight in the model
     values: Tensor  # (rows,) on the host
     gradients: Tensor  # (rows, d)
 
@@ -59,6 +59,11 @@ class Cuts(NamedTuple):
             self.values[chosen],
             self.gradients[chosen],
         )
+
+    def aged(self, weights: Tensor) -> "Cuts":
+        """After a step with these weights."""
+        pairs = zip(weights.tolist(), self.idle, strict=True)
+        return self._replace(idle=tuple(0 if weight > 0 else idle + 1 for weight, idle in pairs))
 
     def at(self, oracle: TermOracle, x: Tensor) -> "Cuts":
         """The same worst cases at another x."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from idbpd.optim.cuts import Cuts, certify, gaps_of, lean, settled, values_of
+from idbpd.optim.cuts import Cuts, certify, lean, settled, values_of
 from idbpd.optim.host import number, read
 from idbpd.optim.method import Iterate
 from idbpd.optim.metric import Metric, identity
@@ -78,7 +78,7 @@ def step(oracle: TermOracle, state: Exchange, tolerance: float, memory: int) -> 
     """Minimise the model and go there, or learn from the refusal."""
     penalty, proposal = _steered(state, tolerance)
     here, values = state.iterate.evaluation, state.values
-    state = state._replace(penalty=penalty)
+    state = state._replace(penalty=penalty, cuts=state.cuts.aged(proposal.weights))
     if violation(values[1:]) > tolerance and max(lean(values, state.cuts)) <= tolerance:
         return state._replace(over=True, stuck=True)
     if not proposal.reduction > 0 or proposal.t < _SHORTEST:
@@ -141,18 +141,11 @@ def _judged(oracle: TermOracle, state: Exchange, here: Evaluation, tolerance: fl
     """The certificate of a point or of what was learnt about it, and whether to go on."""
     values = values_of(here)
     certificate = certify(here, values, state.cuts, _STRICTNESS)
-    iterate, weights = certificate.iterate, certificate.weights
-    worst = _worst(iterate)
+    iterate, worst = certificate.iterate, _worst(certificate.iterate)
     if worst <= tolerance:
         return state._replace(iterate=settled(oracle, values, state.cuts, certificate, tolerance), values=values)
-    gaps = gaps_of(values, state.cuts)
-    idle = tuple(
-        0 if number(weight) > 0 or number(gap) == 0 else count + 1
-        for weight, gap, count in zip(weights, gaps, state.cuts.idle, strict=True)
-    )
-    cuts = state.cuts._replace(idle=idle)
-    highest = set(cuts.highest(cuts.values).values())
-    cuts = cuts.kept([row for row in range(len(idle)) if idle[row] <= _IDLE or row in highest])
+    highest = set(state.cuts.highest(state.cuts.values).values())
+    cuts = state.cuts.kept([row for row, idle in enumerate(state.cuts.idle) if idle <= _IDLE or row in highest])
     patience = 0 if worst < 0.9 * state.best else state.patience + 1
     state = state._replace(iterate=iterate, values=values, cuts=cuts, best=min(worst, state.best), patience=patience)
     return _ended(oracle, state, tolerance) if patience > _PATIENCE else state

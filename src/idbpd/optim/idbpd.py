@@ -181,11 +181,11 @@ class IDBPD:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
         state = following._replace(place=there, slopes=learnt, ahead=ahead)
+        gain, nothing = merit.at(*values) - merit.at(there.f, there.g), _NO_GAIN * abs(merit.at(*values))
+        gained = there.worst < state.best_worst or gain > nothing
         stalled = 0 if there.worst < state.best_worst or found.proposal.reduction > doubt else state.stalled + 1
         state = state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst))
         state = _judged(oracle, state, tolerance)
-        gain = merit.at(*values) - merit.at(there.f, there.g)
-        gained = stalled == 0 and gain > _NO_GAIN * abs(merit.at(*values))
         return _watched(oracle, state, state.jumps.after(place.evaluation.maximisers, found, gained=gained))
 
     def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> Arrival:
@@ -263,14 +263,14 @@ def _has_several(oracle: Oracle, here: Evaluation) -> TypeGuard[TermOracle]:
 
 
 def _watched(oracle: Oracle, state: IDBPDState, jumps: Jumps) -> IDBPDState:
-    """``state`` after a step, in the phase for kinks where there seems to be one."""
-    over = state.verdict is not None or state.exchange is not None
-    if over or not _has_several(oracle, state.place.evaluation):
+    """``state`` after a step, in the phase for kinks where there seems to be one, ended where it gets nowhere."""
+    if state.verdict is not None or state.exchange is not None or not isinstance(oracle, TermOracle):
         return state
-    if jumps.is_stagnant:
-        reason = "no step gains anything, and the worst cases met on the way give no certificate"
+    is_hopeless = not jumps.can_be_resolved or not _has_several(oracle, state.place.evaluation)
+    if is_hopeless and jumps.is_stagnant:
+        reason = "no step gains anything, and no worst cases met on the way give a certificate"
         return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
-    if jumps.is_suspicious:
+    if not is_hopeless and jumps.is_suspicious:
         begun = look(oracle, state.place, jumps, state.penalty, restoring=state.restoring_from is not None)
         if begun is not None:
             return state._replace(jumps=jumps, exchange=begun)

@@ -53,12 +53,12 @@ class Jumps(NamedTuple):
     @property
     def is_suspicious(self) -> bool:
         """Whether to look for a kink."""
-        return self.can_be_resolved and self.refused >= _SUSPICIOUS
+        return self.refused >= _SUSPICIOUS
 
     @property
     def is_stagnant(self) -> bool:
-        """Whether there is nothing to hope for."""
-        return not self.can_be_resolved and self.idle >= _STAGNATION
+        """Whether nothing has been gained for long."""
+        return self.idle >= _STAGNATION
 
     def unfounded(self) -> "Jumps":
         """After a look that found no kink: the next one comes later and later."""
