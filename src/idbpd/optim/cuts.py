@@ -82,13 +82,17 @@ class Cuts(NamedTuple):
         if len(terms) == old:
             return self, False
         values, gradients = oracle.linearise(x, terms[old:], points[old:])
-        return Cuts(
+        both = Cuts(
             tuple(terms),
             tuple(points),
             (*self.idle, *(0,) * (len(terms) - old)),
             torch.cat([self.values, read(values)[0]]),
             torch.cat([self.gradients, gradients]),
-        ), True
+        )
+        # The worst case of another x need not even have a value here.
+        usable = both.values.isfinite() & read(both.gradients.isfinite().all(1))[0].bool()
+        rows = [row for row, is_so in enumerate(usable.tolist()) if row < old or is_so]
+        return (both if len(rows) == len(terms) else both.kept(rows)), len(rows) > old
 
     def best(self, values: Tensor, fallback: Maximisers) -> Maximisers:
         """The worst case of each term with the highest of ``values``."""
@@ -100,6 +104,11 @@ class Cuts(NamedTuple):
     def lowered(self, by: Tensor) -> "Cuts":
         """With the values of each term lowered."""
         return self._replace(values=self.values - by[list(self.terms)])
+
+    def raised(self, values: Tensor) -> Tensor:
+        """``values``, f and every g, where they are not below a worst case here: rounding may have missed it."""
+        highest = torch.stack([self.values[row] for _, row in sorted(self.highest(self.values).items())])
+        return torch.maximum(values, highest)
 
     def highest(self, values: Tensor) -> dict[int, int]:
         """The row of each term with the highest of ``values``."""
@@ -119,10 +128,10 @@ def _same(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 class Certificate(NamedTuple):
-    """Weights of the worst cases, and the residuals that they leave."""
+    """The residuals at a point, and the weights of the worst cases that leave them."""
 
-    weights: Tensor  # (rows,) on the host: a_j and lambda_ij
     iterate: Iterate
+    weights: Tensor  # (rows,) on the host: a_j and lambda_ij
 
 
 def certify(evaluation: Evaluation, values: Tensor, cuts: Cuts, strictness: float = 1.0) -> Certificate:
@@ -135,7 +144,7 @@ def certify(evaluation: Evaluation, values: Tensor, cuts: Cuts, strictness: floa
     (products,) = read(basis @ basis.T)
     quadratic = products + torch.diag((strictness * gaps).square())
     weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), cuts.groups())
-    return Certificate(weights, weighed(evaluation, values, cuts, weights))
+    return Certificate(weighed(evaluation, values, cuts, weights), weights)
 
 
 def lean(values: Tensor, cuts: Cuts, strictness: float = 1.0) -> tuple[float, float]:
@@ -154,7 +163,7 @@ def lean(values: Tensor, cuts: Cuts, strictness: float = 1.0) -> tuple[float, fl
 
 
 def values_of(evaluation: Evaluation) -> Tensor:
-    """f and every g on the host."""
+    """The values f and every g, on the host."""
     return read(torch.cat([evaluation.f.reshape(1), evaluation.g]))[0]
 
 
@@ -188,7 +197,7 @@ def weighed(evaluation: Evaluation, values: Tensor, cuts: Cuts, weights: Tensor)
     found = Residuals(stationarity, infeasibility.to(device), slackness.to(device))
     (worst,) = read(found.worst)
     finite = bool(cuts.values.isfinite().all()) and bool(values.isfinite().all()) and bool(worst.isfinite())
-    gradients = Gradients(mixed[0].to(basis.dtype).to(evaluation.x), mixed[1:].to(evaluation.x))
+    gradients = Gradients(mixed[0].to(evaluation.x), mixed[1:].to(evaluation.x))
     return Iterate(evaluation, gradients, totals[1:].to(device), found, number(worst) if finite else math.inf)
 
 
@@ -198,24 +207,24 @@ def settled(oracle: TermOracle, values: Tensor, cuts: Cuts, certificate: Certifi
     Where a term is concave in y, the mixture sum_j a_j y_j attains the maximum too and has the mixed gradient: the
     ordinary KKT conditions hold with it. Where it has not, the worst case with the largest weight is shown.
     """
-    weights, iterate = certificate
+    iterate, weights = certificate
     evaluation = iterate.evaluation
     points: list[Tensor | None] = [evaluation.maximisers.y, *evaluation.maximisers.w]
     for term in range(values.numel()):
         rows = [row for row in cuts.rows_of(term) if number(weights[row]) > 0]
-        if not rows or cuts.points[rows[0]] is None:
+        largest = cuts.points[rows[index(weights[rows].argmax())]] if rows else None
+        if largest is None:
             continue
-        points[term] = cuts.points[rows[index(weights[rows].argmax())]]
+        points[term] = largest
         if len(rows) == 1:
             continue
         total = weights[rows].sum()
-        mixture = sum(
-            (share * point for share, row in zip((weights[rows] / total).tolist(), rows, strict=True)
-             if (point := cuts.points[row]) is not None),
-            torch.zeros_like(points[term]),  # type: ignore[arg-type]
-        )  # fmt: skip
+        mixture = torch.zeros_like(largest)
+        for share, row in zip((weights[rows] / total).tolist(), rows, strict=True):
+            mixture += share * cuts.points[row]
         value, gradient = oracle.linearise(evaluation.x, [term], [mixture])
-        others = cuts.kept([row for row in range(len(cuts.terms)) if row not in rows])
+        kept = [row for row in range(len(cuts.terms)) if row not in rows]
+        others = cuts.kept(kept)
         merged = Cuts(
             (*others.terms, term),
             (*others.points, mixture),
@@ -223,7 +232,6 @@ def settled(oracle: TermOracle, values: Tensor, cuts: Cuts, certificate: Certifi
             torch.cat([others.values, read(value)[0]]),
             torch.cat([others.gradients, gradient]),
         )
-        kept = [row for row in range(len(cuts.terms)) if row not in rows]
         merged_weights = torch.cat([weights[kept], total.reshape(1)])
         candidate = weighed(evaluation, values, merged, merged_weights)
         if candidate.worst is not None and candidate.worst <= tolerance:

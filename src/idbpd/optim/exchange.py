@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.cuts import Cuts, certify, lean, settled, values_of
-from idbpd.optim.host import number, read
+from idbpd.optim.host import number, read, truth
 from idbpd.optim.method import Iterate
 from idbpd.optim.metric import Metric, identity
 from idbpd.optim.model import violation
@@ -62,16 +62,15 @@ class _Proposal(NamedTuple):
     reduction: float
 
 
-def begin(oracle: TermOracle, here: Evaluation, cuts: Cuts, penalty: float) -> Exchange:
+def begin(oracle: TermOracle, here: Evaluation, cuts: Cuts, penalty: float, tolerance: float) -> Exchange:
     """The phase at an evaluated point, with the worst cases ``cuts`` there."""
-    values = values_of(here)
     cuts, _ = cuts.with_points(oracle, here.x, [here.maximisers])
-    certificate = certify(here, values, cuts, _STRICTNESS)
-    worst = _worst(certificate.iterate)
-    needed = number(certificate.weights.sum().reshape(1)) - 1.0
-    return Exchange(
-        certificate.iterate, values, cuts, identity(here.x), max(penalty, 1.5 * needed), 1.0, 0, worst, 0, False, False
-    )
+    values = cuts.raised(values_of(here))
+    iterate, weights = certify(here, values, cuts, _STRICTNESS)
+    needed = 1.5 * (number(weights.sum().reshape(1)) - 1.0)
+    metric = identity(here.x)
+    state = Exchange(iterate, values, cuts, metric, max(penalty, needed), 1.0, 0, math.inf, 0, over=False, stuck=False)
+    return _judged(oracle, state, here, tolerance)
 
 
 def step(oracle: TermOracle, state: Exchange, tolerance: float, memory: int) -> Exchange:
@@ -119,6 +118,9 @@ def _moved(
     """At an accepted trial."""
     old = state.cuts
     cuts = old.at(oracle, there.x)
+    (are_finite,) = read(cuts.gradients.isfinite().all())
+    if not (truth(are_finite) and truth(cuts.values.isfinite().all())):
+        return state._replace(t=0.2 * proposal.t, refused=state.refused + 1)  # the edge of the domain
     weights = proposal.weights.to(old.gradients)
     none = old.gradients[:0]
     before, after = Gradients(weights @ old.gradients, none), Gradients(weights @ cuts.gradients, none)
@@ -126,12 +128,10 @@ def _moved(
     one = torch.ones(1, dtype=torch.float64)
     learnt = learn_pair(state.metric, Step(s, one, proposal.t, before, after), memory)
     metric = learnt.metric if bool(learnt.kept.cpu()) else state.metric
-    better = cuts.best(cuts.values, there.maximisers)
     values = values_of(there)
-    highest = torch.stack([cuts.values[cuts.rows_of(term)].amax() for term in range(values.numel())])
-    if bool((highest > values + 1e-12 * (1 + values.abs())).any()):
+    if bool((cuts.raised(values) > values + 1e-12 * (1 + values.abs())).any()):
         # A remembered worst case is worse than what was found: the maximisation goes on from there.
-        there = oracle.evaluate(there.x, better)
+        there = oracle.evaluate(there.x, cuts.best(cuts.values, there.maximisers))
     cuts, _ = cuts.with_points(oracle, there.x, [there.maximisers])
     state = state._replace(cuts=cuts, metric=metric, refused=0, t=min(1.0, 8 * proposal.t))
     return _judged(oracle, state, there, tolerance)
@@ -139,7 +139,7 @@ def _moved(
 
 def _judged(oracle: TermOracle, state: Exchange, here: Evaluation, tolerance: float) -> Exchange:
     """The certificate of a point or of what was learnt about it, and whether to go on."""
-    values = values_of(here)
+    values = state.cuts.raised(values_of(here))
     certificate = certify(here, values, state.cuts, _STRICTNESS)
     iterate, worst = certificate.iterate, _worst(certificate.iterate)
     if worst <= tolerance:

@@ -148,8 +148,8 @@ class IDBPD:
             # Nothing along this arc: what was learnt about curvature misleads. Once more without it.
             state = _forgetful(state)
         if now <= tolerance:
-            return _ended(oracle, state, "no step reduces the merit function beyond rounding")
-        return _leave(oracle, state)
+            return _ended(oracle, state, tolerance, "no step reduces the merit function beyond rounding")
+        return _leave(oracle, state, tolerance)
 
     def _move(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
         """One search with the metric as it is; None when it finds nothing."""
@@ -186,7 +186,7 @@ class IDBPD:
         stalled = 0 if there.worst < state.best_worst or found.proposal.reduction > doubt else state.stalled + 1
         state = state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst))
         state = _judged(oracle, state, tolerance)
-        return _watched(oracle, state, state.jumps.after(place.evaluation.maximisers, found, gained=gained))
+        return _watched(oracle, state, state.jumps.after(place.evaluation.maximisers, found, gained=gained), tolerance)
 
     def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> Arrival:
         """Go where a search has ended, learn about curvature on the way, and look ahead."""
@@ -238,23 +238,23 @@ def _judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
     if state.stalled < _PATIENCE:
         return state
     if infeasible:
-        return _leave(oracle, state._replace(stalled=0))
-    return _ended(oracle, state, "rounding hides any further progress")
+        return _leave(oracle, state._replace(stalled=0), tolerance)
+    return _ended(oracle, state, tolerance, "rounding hides any further progress")
 
 
-def _ended(oracle: Oracle, state: IDBPDState, reason: str) -> IDBPDState:
+def _ended(oracle: Oracle, state: IDBPDState, tolerance: float, reason: str) -> IDBPDState:
     """The end at a feasible point without a certificate, unless several worst cases can still give one."""
-    resolved = _resolving(oracle, state)
+    resolved = _resolving(oracle, state, tolerance)
     return resolved or state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
 
 
-def _resolving(oracle: Oracle, state: IDBPDState) -> IDBPDState | None:
+def _resolving(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
     """``state`` in the phase for kinks; None where there can be none, or the phase was of no use."""
     here, jumps = state.place.evaluation, state.jumps
     if not (jumps.can_be_resolved and _has_several(oracle, here)):
         return None
     cuts, _ = no_cuts(here.x).with_points(oracle, here.x, [here.maximisers, *jumps.recent])
-    return state._replace(exchange=exchange.begin(oracle, here, cuts, state.penalty))
+    return state._replace(exchange=exchange.begin(oracle, here, cuts, state.penalty, tolerance))
 
 
 def _has_several(oracle: Oracle, here: Evaluation) -> TypeGuard[TermOracle]:
@@ -262,7 +262,7 @@ def _has_several(oracle: Oracle, here: Evaluation) -> TypeGuard[TermOracle]:
     return isinstance(oracle, TermOracle) and any(p is not None for p in (here.maximisers.y, *here.maximisers.w))
 
 
-def _watched(oracle: Oracle, state: IDBPDState, jumps: Jumps) -> IDBPDState:
+def _watched(oracle: Oracle, state: IDBPDState, jumps: Jumps, tolerance: float) -> IDBPDState:
     """``state`` after a step, in the phase for kinks where there seems to be one, ended where it gets nowhere."""
     if state.verdict is not None or state.exchange is not None or not isinstance(oracle, TermOracle):
         return state
@@ -271,7 +271,8 @@ def _watched(oracle: Oracle, state: IDBPDState, jumps: Jumps) -> IDBPDState:
         reason = "no step gains anything, and no worst cases met on the way give a certificate"
         return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
     if not is_hopeless and jumps.is_suspicious:
-        begun = look(oracle, state.place, jumps, state.penalty, restoring=state.restoring_from is not None)
+        restoring = state.restoring_from is not None
+        begun = look(oracle, state.place, jumps, state.penalty, tolerance, restoring=restoring)
         if begun is not None:
             return state._replace(jumps=jumps, exchange=begun)
         jumps = jumps.unfounded()
@@ -292,11 +293,11 @@ def _exchanged(oracle: TermOracle, state: IDBPDState, following: Exchange) -> ID
     return state._replace(restoring_from=None, jumps=state.jumps.unresolved(moved=moved))
 
 
-def _leave(oracle: Oracle, state: IDBPDState) -> IDBPDState:
+def _leave(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
     """What to do at an infeasible point from which no search gets on."""
     if state.restoring_from is None:
         return _restore(state)
-    return _resolving(oracle, state) or _displace(oracle, state)
+    return _resolving(oracle, state, tolerance) or _displace(oracle, state)
 
 
 def _restore(state: IDBPDState) -> IDBPDState:

@@ -21,7 +21,7 @@ _ATTEMPTS = 3  # phases for kinks that may end without a result
 _STAGNATION = 300  # steps in a row without gain or a better residual before such a run ends
 _EXPLAINED = 0.25  # share of the stationarity that several worst cases must explain where one does not
 _STRICTNESS = 30.0  # how much the gap of a worst case to the maximum counts there
-_NEAR = 3e-4  # distance of a kink that is near, relative to x
+_NEAR = 1e-3  # distance of a kink that is near, relative to x
 _SHARP = 0.1  # jump of the gradient, relative to the stationarity, that is sharp
 
 
@@ -69,7 +69,9 @@ class Jumps(NamedTuple):
         return Jumps(attempts=self.attempts + 1 if moved else _ATTEMPTS)
 
 
-def look(oracle: TermOracle, place: Place, jumps: Jumps, penalty: float, *, restoring: bool) -> Exchange | None:
+def look(
+    oracle: TermOracle, place: Place, jumps: Jumps, penalty: float, tolerance: float, *, restoring: bool
+) -> Exchange | None:
     """The phase for kinks, where there seems to be one at ``place``: the worst cases met lately explain what the one
     there does not (the stationarity of the Lagrangian, in a restoration that of the violation), or the surface where
     one of them takes over is near.
@@ -77,14 +79,14 @@ def look(oracle: TermOracle, place: Place, jumps: Jumps, penalty: float, *, rest
     here = place.evaluation
     cuts, _ = no_cuts(here.x).with_points(oracle, here.x, [here.maximisers, *jumps.recent])
     cuts = _jumped(oracle, here.x, cuts)
-    values, highest = values_of(here), cuts.highest(cuts.values)
+    values, highest = cuts.raised(values_of(here)), cuts.highest(cuts.values)
     only = cuts.kept(list(highest.values()))
     alone, together = (_left(here, values, some, restoring=restoring) for some in (only, cuts))
     top = [highest[term] for term in cuts.terms]
     (sizes,) = read(torch.linalg.vector_norm((cuts.gradients - cuts.gradients[top]).to(torch.float64), dim=1))
     is_near = cuts.values[top] - cuts.values <= _NEAR * (1 + place.length) * sizes
     has_kink = together <= (1 - _EXPLAINED) * alone or bool((is_near & (sizes > _SHARP * alone)).any())
-    return begin(oracle, here, cuts, penalty) if has_kink else None
+    return begin(oracle, here, cuts, penalty, tolerance) if has_kink else None
 
 
 def _left(here: Evaluation, values: Tensor, cuts: Cuts, *, restoring: bool) -> float:
