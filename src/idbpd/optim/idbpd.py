@@ -3,6 +3,10 @@
 It is ours, not the paper's: Theorem 2 does not cover it (it covers `IDBPD.paper`). What it has in common with Algorithm
 1 is the quadratic program of the direction, with the barrier g_i itself in place of alpha_k ||grad g_i||, the metric H
 in place of the identity, and multipliers that stay below a penalty parameter.
+
+Where the worst case is not unique, f or a g has a kink, and one maximiser gives neither a direction nor a certificate.
+`jumps` recognises that, and the phase in `exchange` goes on with several worst cases at once. It needs an oracle that
+knows its terms at any y and w (`TermOracle`), as that of a `Problem` does; without one nothing of this happens.
 """
 
 from collections.abc import Callable
@@ -49,7 +53,7 @@ class IDBPDState(NamedTuple):
     best_worst: float
     stalled: int  # steps in the noise of rounding without a better residual
     verdict: Verdict | None
-    jumps: Jumps = Jumps()
+    jumps: Jumps = Jumps()  # what is remembered to recognise a kink
     exchange: Exchange | None = None  # the phase for kinks; None outside of it
 
 
@@ -59,7 +63,7 @@ class IDBPD:
     """The product's best solver; the defaults need no tuning. `IDBPD.paper` is Algorithm 1 as written.
 
     ``metric`` is "quasi-newton" (limited-memory BFGS with ``memory`` pairs) or "identity" (a step size from the local
-    curvature).
+    curvature; at kinks the other one all the same).
     """
 
     metric: Literal["quasi-newton", "identity"] = "quasi-newton"
@@ -119,7 +123,7 @@ class IDBPD:
         return IDBPDState(place, slopes, None, 0.0, 1.0, floor, none, None, torch.inf, 0, place.worst, 0, None)
 
     def iterate(self, state: IDBPDState) -> Iterate:
-        """The iterate with the multipliers that certify it best."""
+        """The iterate with the multipliers that certify it best; at a kink, with the weights of its worst cases."""
         if state.exchange is not None:
             return state.exchange.iterate
         place = state.place
