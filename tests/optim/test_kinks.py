@@ -18,7 +18,7 @@ from idbpd.optim.jumps import Jumps
 from idbpd.optim.layout import flatten
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex
-from tests.optim.bank import CASES
+from tests.optim.bank import CASES, Case
 
 
 @dataclass(frozen=True)
@@ -388,9 +388,7 @@ def test_a_run_goes_on_from_a_file_in_the_middle_of_the_phase(name: str, tmp_pat
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.problem.over or case.g][::4], ids=lambda case: case.name
 )
-def test_smooth_problems_do_without(case: object) -> None:
-    assert hasattr(case, "problem")
-    assert hasattr(case, "starts")
+def test_smooth_problems_do_without(case: Case) -> None:
     for start in case.starts:
         solution = solve(case.problem, torch.tensor(start, dtype=torch.float64))
 

@@ -1,5 +1,6 @@
 """How a kink is recognised: at a kink the worst case jumps, so that trial after trial is refused however short it is,
-and the worst cases of the last places together explain the residual that none of them explains alone.
+and the worst cases of the last places together explain the residual that none of them explains alone, or one of them
+all but attains the maximum with quite another gradient.
 """
 
 from typing import NamedTuple
