@@ -1,6 +1,6 @@
 """A `Problem` as a method sees it: values by inner maximisation, gradients by autograd at the maximisers (Danskin)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import final
 
 import torch
@@ -64,21 +64,27 @@ class AutogradOracle:
 
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """Partial gradients in x at the maximisers of ``evaluation``."""
-        rows = []
         points = (evaluation.maximisers.y, *evaluation.maximisers.w)
-        for point, (name, function, _) in zip(points, self._terms, strict=True):
-            x = evaluation.x.detach().requires_grad_()
+        _, rows = self.linearise(evaluation.x, range(len(points)), points)
+        return Gradients(rows[0], rows[1:])
+
+    def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
+        """The value and the partial gradient in x of a term at a point, for each of ``terms``."""
+        values, rows = [], []
+        for term, point in zip(terms, points, strict=True):
+            name, function, _ = self._terms[term]
+            variable = x.detach().requires_grad_()
             with torch.enable_grad():
-                value = self._at(x, name, function)(point)
+                value = self._at(variable, name, function)(point)
             if not value.requires_grad:
                 raise ValueError(
                     f"{name} does not depend on x through differentiable torch operations, so it has no gradient; "
                     "compute it from x alone (a constant can be written 0 * x.sum())"
                 )
-            (gradient,) = torch.autograd.grad(value, x, allow_unused=True)
+            (gradient,) = torch.autograd.grad(value, variable, allow_unused=True)
+            values.append(value.detach().to(torch.float64))
             rows.append(torch.zeros_like(x) if gradient is None else gradient)
-        g = torch.stack(rows[1:]) if len(rows) > 1 else rows[0].new_zeros((0, rows[0].numel()))
-        return Gradients(rows[0], g)
+        return torch.stack(values), torch.stack(rows)
 
     def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
         """The constraint's function at each row of ``points``."""

@@ -18,9 +18,12 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.algorithm1 import Algorithm1State
+from idbpd.optim.cuts import Cuts
+from idbpd.optim.exchange import Exchange
 from idbpd.optim.idbpd import IDBPDState
+from idbpd.optim.jumps import Jumps
 from idbpd.optim.kkt import Residuals
-from idbpd.optim.method import Verdict
+from idbpd.optim.method import Iterate, Verdict
 from idbpd.optim.metric import Metric
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers
 from idbpd.optim.outlook import Ahead
@@ -43,7 +46,7 @@ def register(kind: type[tuple[Any, ...]]) -> type[tuple[Any, ...]]:
 
 _OURS: tuple[type[tuple[Any, ...]], ...] = (
     *(RunState, Best, History, Evaluation, Gradients, Maximisers, Residuals, Verdict),
-    *(Algorithm1State, IDBPDState, Place, Slopes, Ahead, Metric),
+    *(Algorithm1State, IDBPDState, Place, Slopes, Ahead, Metric, Jumps, Exchange, Iterate, Cuts),
 )
 for _kind in _OURS:
     register(_kind)

@@ -3,22 +3,29 @@
 It is ours, not the paper's: Theorem 2 does not cover it (it covers `IDBPD.paper`). What it has in common with Algorithm
 1 is the quadratic program of the direction, with the barrier g_i itself in place of alpha_k ||grad g_i||, the metric H
 in place of the identity, and multipliers that stay below a penalty parameter.
+
+Where the worst case is not unique, f or a g has a kink, and one maximiser gives neither a direction nor a certificate.
+`jumps` recognises that, and the phase in `exchange` goes on with several worst cases at once. It needs an oracle that
+knows its terms at any y and w (`TermOracle`), as that of a `Problem` does; without one nothing of this happens.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, final
+from typing import Literal, NamedTuple, TypeGuard, final
 
 import torch
 from torch import Tensor
 
-from idbpd.optim import restoration
+from idbpd.optim import exchange, restoration
 from idbpd.optim.algorithm1 import Algorithm1
-from idbpd.optim.host import truth
+from idbpd.optim.cuts import no_cuts
+from idbpd.optim.exchange import Exchange
+from idbpd.optim.host import number, truth
+from idbpd.optim.jumps import Jumps, look
 from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.metric import identity
 from idbpd.optim.model import Model, violation
-from idbpd.optim.oracle import Evaluation, Oracle
+from idbpd.optim.oracle import Evaluation, Oracle, TermOracle
 from idbpd.optim.outlook import Ahead, Outlook
 from idbpd.optim.penalty import Merit, steer
 from idbpd.optim.place import Arrival, Place, Slopes, arrive, unlearnt
@@ -28,6 +35,7 @@ from idbpd.optim.secant import Learnt, Step, learn_pair, learn_scale
 
 _NOTICEABLE, _STAGNATION = 0.9, 50  # a violation that has not fallen to this share in so many steps is stagnant
 _PATIENCE = 30  # steps whose gain rounding hides, without a better residual, before the run ends
+_NO_GAIN = 1e-10  # relative fall of the merit function that counts as none
 
 
 class IDBPDState(NamedTuple):
@@ -49,6 +57,8 @@ class IDBPDState(NamedTuple):
     best_worst: float
     stalled: int  # steps in the noise of rounding without a better residual
     verdict: Verdict | None
+    jumps: Jumps = Jumps()  # what is remembered to recognise a kink
+    exchange: Exchange | None = None  # the phase for kinks; None outside of it
 
 
 @final
@@ -57,7 +67,7 @@ class IDBPD:
     """The product's best solver; the defaults need no tuning. `IDBPD.paper` is Algorithm 1 as written.
 
     ``metric`` is "quasi-newton" (limited-memory BFGS with ``memory`` pairs) or "identity" (a step size from the local
-    curvature).
+    curvature; at kinks the other one all the same).
     """
 
     metric: Literal["quasi-newton", "identity"] = "quasi-newton"
@@ -119,7 +129,9 @@ class IDBPD:
         )
 
     def iterate(self, state: IDBPDState) -> Iterate:
-        """The iterate with the multipliers that certify it best."""
+        """The iterate with the multipliers that certify it best; at a kink, with the weights of its worst cases."""
+        if state.exchange is not None:
+            return state.exchange.iterate
         place = state.place
         return Iterate(place.evaluation, place.gradients, place.multipliers, place.residuals, place.worst)
 
@@ -129,6 +141,8 @@ class IDBPD:
 
     def step(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
         """Minimise the model, search along its arc, go there, and learn the curvature on the way."""
+        if state.exchange is not None and isinstance(oracle, TermOracle):
+            return _exchanged(oracle, state, exchange.step(oracle, state.exchange, tolerance, self.memory))
         now = violation(state.place.g)
         fallen = now <= _NOTICEABLE * state.milestone
         state = state._replace(
@@ -148,9 +162,8 @@ class IDBPD:
             # Nothing along this arc: what was learnt about curvature misleads. Once more without it.
             state = _forgetful(state)
         if now <= tolerance:
-            reason = "no step reduces the merit function beyond rounding"
-            return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
-        return _leave(oracle, state)
+            return _ended(oracle, state, tolerance, "no step reduces the merit function beyond rounding")
+        return _leave(oracle, state, tolerance)
 
     def _move(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
         """One search with the metric as it is; None when it finds nothing."""
@@ -186,9 +199,12 @@ class IDBPD:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
         state = following._replace(place=there, slopes=learnt, ahead=ahead)
+        gain, nothing = merit.at(*values) - merit.at(there.f, there.g), _NO_GAIN * abs(merit.at(*values))
+        gained = there.worst < state.best_worst or gain > nothing
         stalled = 0 if there.worst < state.best_worst or found.proposal.reduction > doubt else state.stalled + 1
         state = state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst))
-        return _judged(oracle, state, tolerance)
+        state = _judged(oracle, state, tolerance)
+        return _watched(oracle, state, state.jumps.after(place.evaluation.maximisers, found, gained=gained), tolerance)
 
     def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> Arrival:
         """Go where a search has ended, learn about curvature on the way, and look ahead."""
@@ -240,13 +256,66 @@ def _judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
     if state.stalled < _PATIENCE:
         return state
     if infeasible:
-        return _leave(oracle, state._replace(stalled=0))
-    return state._replace(verdict=Verdict(Status.MAX_STEPS.value, "rounding hides any further progress"))
+        return _leave(oracle, state._replace(stalled=0), tolerance)
+    return _ended(oracle, state, tolerance, "rounding hides any further progress")
 
 
-def _leave(oracle: Oracle, state: IDBPDState) -> IDBPDState:
+def _ended(oracle: Oracle, state: IDBPDState, tolerance: float, reason: str) -> IDBPDState:
+    """The end at a feasible point without a certificate, unless several worst cases can still give one."""
+    resolved = _resolving(oracle, state, tolerance)
+    return resolved or state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
+
+
+def _resolving(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
+    """``state`` in the phase for kinks; None where there can be none, or the phase was of no use."""
+    here, jumps = state.place.evaluation, state.jumps
+    if not (jumps.can_be_resolved and _has_several(oracle, here)):
+        return None
+    cuts, _ = no_cuts(here.x).with_points(oracle, here.x, [here.maximisers, *jumps.recent])
+    return state._replace(exchange=exchange.begin(oracle, here, cuts, state.penalty, tolerance))
+
+
+def _has_several(oracle: Oracle, here: Evaluation) -> TypeGuard[TermOracle]:
+    """Whether a term is a maximum, of which several worst cases can be looked at."""
+    return isinstance(oracle, TermOracle) and any(p is not None for p in (here.maximisers.y, *here.maximisers.w))
+
+
+def _watched(oracle: Oracle, state: IDBPDState, jumps: Jumps, tolerance: float) -> IDBPDState:
+    """``state`` after a step, in the phase for kinks where there seems to be one, ended where it gets nowhere."""
+    if state.verdict is not None or state.exchange is not None or not isinstance(oracle, TermOracle):
+        return state
+    is_hopeless = not jumps.can_be_resolved or not _has_several(oracle, state.place.evaluation)
+    if is_hopeless and jumps.is_stagnant:
+        reason = "no step gains anything, and no worst cases met on the way give a certificate"
+        return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
+    if not is_hopeless and jumps.is_suspicious:
+        restoring = state.restoring_from is not None
+        begun = look(oracle, state.place, jumps, state.penalty, tolerance, restoring=restoring)
+        if begun is not None:
+            return state._replace(jumps=jumps, exchange=begun)
+        jumps = jumps.unfounded()
+    return state._replace(jumps=jumps)
+
+
+def _exchanged(oracle: TermOracle, state: IDBPDState, following: Exchange) -> IDBPDState:
+    """``state`` after a step of the phase for kinks."""
+    if not following.over:
+        unbounded = number(following.values[0]) < state.floor and violation(following.values[1:]) == 0
+        return state._replace(exchange=following, verdict=_UNBOUNDED if unbounded else None)
+    place, slopes, _ = _afresh(oracle, following.iterate.evaluation, state.place.certifying)
+    moved = truth((place.evaluation.x != state.place.evaluation.x).any())
+    state = state._replace(place=place, slopes=slopes, ahead=None, t=1.0, margin=torch.zeros_like(place.g))
+    state = state._replace(exchange=None, penalty=0.0, stalled=0, best_worst=min(place.worst, state.best_worst))
+    if following.stuck:
+        return _displace(oracle, state._replace(restoring_from=violation(place.g), jumps=Jumps()))
+    return state._replace(restoring_from=None, jumps=state.jumps.unresolved(moved=moved))
+
+
+def _leave(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
     """What to do at an infeasible point from which no search gets on."""
-    return _restore(state) if state.restoring_from is None else _displace(oracle, state)
+    if state.restoring_from is None:
+        return _restore(state)
+    return _resolving(oracle, state, tolerance) or _displace(oracle, state)
 
 
 def _restore(state: IDBPDState) -> IDBPDState:

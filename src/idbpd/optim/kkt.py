@@ -11,7 +11,12 @@ from idbpd.optim.small_qp import minimise_on_orthant
 
 
 class KKT(NamedTuple):
-    """The three residuals of the KKT conditions at one point. All three must be small at once to mean anything."""
+    """The three residuals of the KKT conditions at one point. All three must be small at once to mean anything.
+
+    Where several worst cases certify the point, grad f is sum_j a_j grad phi(x, y_j) with sum_j a_j = 1, each lambda_i
+    grad g_i likewise sum_j lambda_ij grad psi_i(x, w_ij), and slackness has all |lambda_ij psi_i(x, w_ij)| and
+    a_j (f - phi(x, y_j)) as well: only what attains the maximum may carry weight.
+    """
 
     stationarity: float  # ||grad f + sum_i lambda_i grad g_i||
     infeasibility: float  # max_i [g_i]_+

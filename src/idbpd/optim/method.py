@@ -13,7 +13,7 @@ class Status(Enum):
     """How a run ended."""
 
     CONVERGED = "converged"  # all three KKT residuals are at most the tolerance
-    MAX_STEPS = "max_steps"  # the steps ran out, or no further step makes progress in this precision
+    MAX_STEPS = "max_steps"  # the steps ran out, or no further step makes progress
     INFEASIBLE = "infeasible"  # stuck at a point that minimises the violation without removing it
     DIVERGED = "diverged"  # a value became infinite or undefined, or the objective is unbounded below
 

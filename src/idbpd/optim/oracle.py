@@ -5,6 +5,7 @@ values ``f(x) = max_y phi(x, y)`` and ``g_i(x) = max_w psi_i(x, w)`` and, on req
 gradients are asked separately, because a line search needs many values and few gradients.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
@@ -81,4 +82,17 @@ class CutOracle(Oracle, Protocol):
 
     def cut_gradient(self, evaluation: Evaluation, constraint: int, points: Tensor, factors: Tensor) -> Tensor:
         """The gradient in x of the same values, summed with ``factors``; (d,)."""
+        ...
+
+
+@runtime_checkable
+class TermOracle(Oracle, Protocol):
+    """An oracle that also knows each of its terms at a y or w of the method's choice: what is needed where the worst
+    case is not unique.
+    """
+
+    def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
+        """The values (rows,), float64, and the gradients in x (rows, d) of a term at a point for each row. Term 0 is
+        the objective, term 1 + i constraint i; the point is None for a term without a set.
+        """
         ...

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from idbpd.optim.host import number, read, truth
 from idbpd.optim.model import Model, Proposal, violation
-from idbpd.optim.oracle import Evaluation, Oracle
+from idbpd.optim.oracle import Evaluation, Maximisers, Oracle
 from idbpd.optim.outlook import Ahead
 from idbpd.optim.penalty import Merit
 
@@ -23,6 +23,8 @@ class Found(NamedTuple):
     evaluation: Evaluation
     proposal: Proposal
     g: Tensor  # the constraints there, on the host
+    refused: int  # how many trials were not good enough
+    beyond: Maximisers | None  # the worst cases at the last of them
 
 
 class Unbounded(NamedTuple):
@@ -49,7 +51,7 @@ def search(
     """
     f, g = values
     start = merit.at(f, g)
-    first = True
+    refused, beyond = 0, None
     while t >= _SHORTEST:
         proposal = model.propose(t, merit.penalty)
         if not proposal.reduction > 0:
@@ -65,12 +67,12 @@ def search(
             return Unbounded()
         new = _credited(merit, proposal, values, f_new, g_new)
         if start - new >= _SUFFICIENT * proposal.reduction - doubt:
-            return Found(evaluation, proposal, g_new)
+            return Found(evaluation, proposal, g_new, refused, beyond)
         if start - new >= -_DOUBTFUL * doubt and proposal.reduction <= _DOUBTFUL * doubt:
             # Rounding hides whether the point is better. Shorter steps would not show it either: trust the model.
-            return Found(evaluation, proposal, g_new)
+            return Found(evaluation, proposal, g_new, refused, beyond)
         if (
-            first
+            refused == 0
             and math.isfinite(new)
             and violation(g_new) > proposal.violation
             and number(proposal.multipliers.sum()) > 0
@@ -80,9 +82,11 @@ def search(
             f_again, g_again, _ = _values(again, here)
             gained = start - _credited(merit, proposal, values, f_again, g_again)
             if gained >= _SUFFICIENT * proposal.reduction - doubt:
-                return Found(again, corrected, g_again)
+                return Found(again, corrected, g_again, 1, evaluation.maximisers)
         t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(g)))
-        first = False
+        refused += 1
+        if math.isfinite(new):
+            beyond = evaluation.maximisers
     return None
 
 

@@ -125,7 +125,13 @@ class RunState(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The answer, with its certificate computed at ``x``."""
+    """The answer, with its certificate computed at ``x``.
+
+    Where several worst cases attain the maximum of a term, and the certificate needs them, ``y`` (likewise each ``w``)
+    is their mixture sum_j a_j y_j, if that is a worst case with the mixed gradient too, as it is for a term concave in
+    y: grad phi(x, y) + sum_i lambda_i grad psi_i(x, w_i) is small then. If it is not, ``y`` is the worst case with the
+    largest weight: one of those that ``kkt`` is about, and not enough to recompute its stationarity.
+    """
 
     x: Tensor | dict[str, Tensor]  # in the shape of x0
     y: Tensor | None
@@ -139,6 +145,6 @@ class Solution(NamedTuple):
     steps: int
     history: History
     evaluations: int  # how often the values were asked for
-    gradients: int  # how often the gradients were asked for
+    gradients: int  # how often the gradients were asked for; one term at one further worst case counts as one
     inner_error: float  # by how much f and g may fall short of the true maxima
     state: RunState  # to go on from here, see `solve`

@@ -1,7 +1,7 @@
 """The one loop that runs every method, judges its iterates and hands back the right one."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -13,7 +13,7 @@ from idbpd.optim.idbpd import IDBPD
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.layout import Layout, Point, flatten
 from idbpd.optim.method import Iterate, Method, Status
-from idbpd.optim.oracle import AscentSteps, CutOracle, Evaluation, Gradients, Maximisers, Oracle
+from idbpd.optim.oracle import AscentSteps, CutOracle, Evaluation, Gradients, Maximisers, Oracle, TermOracle
 from idbpd.optim.problem import Problem
 from idbpd.optim.solution import Record, RunState, Solution, empty_history, first_best
 
@@ -59,7 +59,7 @@ def solve(
     if not 0 < tolerance < math.inf:
         raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
     x, layout = flatten(x0)
-    oracle = _Counted(AutogradOracle(problem, layout) if isinstance(problem, Problem) else problem)
+    oracle = _counted(AutogradOracle(problem, layout) if isinstance(problem, Problem) else problem)
     records: list[Record] = []
     stopped = False
     if state is not None:
@@ -252,3 +252,19 @@ class _Counted:
         if not isinstance(self._oracle, CutOracle):
             raise TypeError(f"{type(self._oracle).__name__} cannot evaluate a constraint at a given w (CutOracle)")
         return self._oracle
+
+
+class _CountedTerms(_Counted):
+    """The same for an oracle that knows its terms at any y and w. A term at one point counts as one gradient."""
+
+    def __init__(self, oracle: TermOracle) -> None:
+        super().__init__(oracle)
+        self._terms = oracle
+
+    def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
+        self.gradients += len(terms)
+        return self._terms.linearise(x, terms, points)
+
+
+def _counted(oracle: Oracle) -> _Counted:
+    return _CountedTerms(oracle) if isinstance(oracle, TermOracle) else _Counted(oracle)

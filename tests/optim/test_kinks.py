@@ -1,0 +1,428 @@
+"""Problems whose worst case at the answer is not unique: the answer, the multipliers, and a certificate that a user can
+recompute.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import torch
+from torch import Tensor
+
+from idbpd.optim import IDBPD, Constraint, Problem, RunState, Solution, Status, load_state, save_state, solve
+from idbpd.optim.autograd_oracle import AutogradOracle
+from idbpd.optim.idbpd import IDBPDState
+from idbpd.optim.jumps import Jumps
+from idbpd.optim.layout import flatten
+from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
+from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex
+from tests.optim.bank import CASES, Case
+
+
+@dataclass(frozen=True)
+class Kink:
+    name: str
+    problem: Problem
+    starts: Sequence[Sequence[float]]
+    x: Sequence[float]
+    f: float
+    multipliers: Sequence[float] = ()
+    y: Sequence[float] | None = None  # where it is unique
+    concave: bool = True  # in y and w: then one mixture is a worst case
+
+
+def like(x: Tensor, *rows: object) -> Tensor:
+    return torch.tensor(rows, dtype=x.dtype)
+
+
+def sides(n: int) -> Box:
+    return Box(-torch.ones(n, dtype=torch.float64), torch.ones(n, dtype=torch.float64))
+
+
+INTERVAL = Box(torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
+
+
+def parabolas(x: Tensor) -> Tensor:
+    return torch.stack([(x - 1).square().sum(), (x + 1).square().sum()])
+
+
+def planes(x: Tensor) -> Tensor:
+    return torch.stack([x[0] + x[1], -x[0] + 0.5 * x[1], -x[1]])
+
+
+def error(x: Tensor, t: Tensor) -> Tensor:
+    """Of the line x0 + x1 t as an approximation of t^2."""
+    return t[0] ** 2 - x[0] - x[1] * t[0]
+
+
+def both(x: Tensor, w: Tensor) -> Tensor:
+    return w @ torch.stack([x[0] + x[1], x[1] - x[0]]) - 1
+
+
+def two_peaks(x: Tensor, y: Tensor) -> Tensor:
+    """At y0 = -1 and 1, and each moves with x."""
+    return -((y[0] ** 2 - 1) ** 2) + y[0] * x[0] + x[1] * y[1] - 0.5 * y[1] ** 2 - x[1]
+
+
+KINKS = [
+    # In f: a mixture of (x - 1) and (x + 1) vanishes at 0.
+    Kink(
+        "two parabolas",
+        Problem(lambda x, y: y @ parabolas(x), Simplex(2)),
+        [[0.3, 0.8], [-5.0, 20.0]],
+        [0, 0],
+        2,
+        y=[0.5, 0.5],
+    ),
+    # |x0| + x1 + 1/2 ||x||^2.
+    Kink(
+        "modulus",
+        Problem(lambda x, y: y[0] * x[0] + x[1] + 0.5 * x @ x, sides(1)),
+        [[0.7, 0.8], [-40.0, 3.0]],
+        [0, -1],
+        -0.5,
+        y=[0],
+    ),
+    # a1 = a2 and a1 + a2 / 2 = a3.
+    Kink(
+        "three planes",
+        Problem(lambda x, y: y @ planes(x), Simplex(3)),
+        [[0.7, 0.8], [-3.0, 1.0]],
+        [0, 0],
+        0,
+        y=[2 / 7, 2 / 7, 3 / 7],
+    ),
+    # max_i |x_i| in three dimensions: six planes meet at 0.
+    Kink(
+        "six planes",
+        Problem(lambda x, y: y @ torch.cat([x, -x]) + 0.5 * (x - 0.1).square().sum(), Simplex(6)),
+        [[1.0, -2.0, 0.5], [0.3, 0.2, 0.1]],
+        [0, 0, 0],
+        0.015,
+    ),
+    # ||x||, a cone: 0.2 (x - 1) + y = 0 with y inside the ball.
+    Kink(
+        "cone",
+        Problem(lambda x, y: 0.1 * (x - 1).square().sum() + y @ x, Ball(torch.zeros(2), 1.0)),
+        [[0.7, 0.8], [-4.0, 9.0]],
+        [0, 0],
+        0.2,
+        y=[0.2, 0.2],
+    ),
+    # In g: max(x0, x1) <= 1; 2 (x - 2) + 4 (1/2, 1/2) = 0.
+    Kink(
+        "corner",
+        Problem(lambda x: (x - 2).square().sum(), constraints=[Constraint(lambda x, w: w @ x - 1, Simplex(2))]),
+        [[0.0, 0.3], [8.0, 5.0]],
+        [1, 1],
+        2,
+        [4],
+    ),
+    # ||x||_1 <= 1; (-1, -0.3) + 1 (1, 0.3) = 0.
+    Kink(
+        "diamond",
+        Problem(
+            lambda x: 0.5 * (x - like(x, 2, 0.3)).square().sum(),
+            constraints=[Constraint(lambda x, w: w @ x - 1, sides(2))],
+        ),
+        [[3.0, 4.0], [0.0, 0.1]],
+        [1, 0],
+        0.545,
+        [1],
+    ),
+    # In both, x1 + |x0| <= 1 under |x0| + (x1 - 2)^2, with a third constraint that is not active.
+    Kink(
+        "both",
+        Problem(
+            lambda x, y: y[0] * x[0] + (x[1] - 2) ** 2,
+            sides(1),
+            [Constraint(both, Simplex(2)), Constraint(lambda x: x @ x - 4)],
+        ),
+        [[0.9, -0.8], [3.0, 3.0]],
+        [0, 1],
+        1,
+        [2, 0],
+    ),
+    # A kink in f on the edge of a smooth constraint: (y, 1) + 1/2 (0, -2) = 0.
+    Kink(
+        "disc",
+        Problem(
+            lambda x, y: y[0] * x[0] + x[1],
+            sides(1),
+            [Constraint(lambda x: x[0] ** 2 + (x[1] - 2) ** 2 - 1)],
+        ),
+        [[0.5, 1.5], [-3.0, -2.0]],
+        [0, 1],
+        1,
+        [0.5],
+        y=[0],
+    ),
+    # Crossed on the way: near the answer the first piece is alone.
+    Kink(
+        "crossed",
+        Problem(
+            lambda x, y: y @ torch.stack([0.5 * (x - like(x, 4, 0)).square().sum(), 20 * (1 - x[0]) + 0 * x[1]]),
+            Simplex(2),
+        ),
+        [[-5.0, 3.0], [-1.0, 0.1]],
+        [4, 0],
+        0,
+        y=[1, 0],
+    ),
+    # The best line for t^2 on [0, 1]: its error 1/8 is attained at 0, 1/2 and 1, with the weights 1/4, 1/2, 1/4.
+    Kink(
+        "chebyshev",
+        Problem(lambda x, y: error(x, y) ** 2, INTERVAL),
+        [[0.7, 0.8], [0.0, 0.0]],
+        [-0.125, 1],
+        1 / 64,
+        y=[0.5],
+        concave=False,
+    ),
+    # The same as a semi-infinite program. The first constraint has two worst cases, the second has one.
+    Kink(
+        "semi-infinite chebyshev",
+        Problem(
+            lambda x: x[2],
+            constraints=[
+                Constraint(lambda x, w: error(x, w) - x[2], INTERVAL),
+                Constraint(lambda x, w: -error(x, w) - x[2], INTERVAL),
+            ],
+        ),
+        [[0.7, 0.8, 3.0]],
+        [-0.125, 1, 0.125],
+        0.125,
+        [0.5, 0.5],
+        concave=False,
+    ),
+    # Both peaks attain x1^2 / 2 - x1 at x0 = 0. All curvature comes from how the worst case moves.
+    Kink(
+        "moving peaks",
+        Problem(two_peaks, Box(like(torch.zeros(1).double(), -3, -5), like(torch.zeros(1).double(), 3, 5))),
+        [[0.7, 0.8], [-1.5, 2.0]],
+        [0, 1],
+        -0.5,
+        concave=False,
+    ),
+]
+RUNS = [pytest.param(kink, start, id=f"{kink.name}-{i}") for kink in KINKS for i, start in enumerate(kink.starts)]
+
+
+def point_of(solution: Solution) -> Tensor:
+    assert isinstance(solution.x, Tensor)
+    return solution.x
+
+
+def recomputed(problem: Problem, solution: Solution) -> tuple[float, float]:
+    """Stationarity and slackness, as a user finds them from what was returned and nothing else."""
+    x = point_of(solution).clone().requires_grad_()
+    values = [problem.objective(x) if solution.y is None else problem.objective(x, solution.y)]
+    for constraint, w in zip(problem.constraints, solution.w, strict=True):
+        values.append(constraint.psi(x) if w is None else constraint.psi(x, w))
+    weights = [1.0, *solution.multipliers.tolist()]
+    total = sum((weight * value for weight, value in zip(weights, values, strict=True)), torch.zeros(()))
+    (gradient,) = torch.autograd.grad(total, x)
+    values = [value.detach() for value in values]
+    gaps = [
+        abs(solution.f - float(values[0])),
+        *(abs(v * float(g)) for v, g in zip(weights[1:], values[1:], strict=True)),
+    ]
+    return float(gradient.norm()), max(gaps)
+
+
+@pytest.mark.parametrize(("kink", "start"), RUNS)
+def test_the_answer_has_a_certificate(kink: Kink, start: Sequence[float]) -> None:
+    solution = solve(kink.problem, torch.tensor(start, dtype=torch.float64))
+
+    assert solution.status is Status.CONVERGED, solution.reason
+    assert solution.kkt.worst <= 1e-6
+    assert solution.evaluations <= 80
+    torch.testing.assert_close(point_of(solution), torch.tensor(kink.x).double(), rtol=0, atol=1e-5)
+    assert solution.f == pytest.approx(kink.f, abs=2e-6)
+    torch.testing.assert_close(solution.multipliers, torch.tensor(kink.multipliers).double(), rtol=0, atol=1e-4)
+    if kink.y is not None:
+        assert solution.y is not None
+        torch.testing.assert_close(solution.y, torch.tensor(kink.y).double(), rtol=0, atol=1e-3)
+    stationarity, slackness = recomputed(kink.problem, solution)
+    assert slackness <= 1e-6
+    # One worst case of a term that is not concave does not tell; the mixture of worst cases of one that is does.
+    assert (stationarity <= 1e-6) == kink.concave
+
+
+@pytest.mark.parametrize("kink", KINKS, ids=lambda kink: kink.name)
+def test_single_precision(kink: Kink) -> None:
+    def narrow(over: ConvexSet | None) -> ConvexSet | None:
+        return Box(over.low.float(), over.high.float()) if isinstance(over, Box) else over
+
+    constraints = [Constraint(constraint.psi, narrow(constraint.over)) for constraint in kink.problem.constraints]
+    problem = Problem(kink.problem.objective, narrow(kink.problem.over), constraints)
+
+    solution = solve(problem, torch.tensor(kink.starts[0], dtype=torch.float32), tolerance=1e-4, max_steps=200)
+
+    assert solution.status is Status.CONVERGED, solution.reason
+    assert point_of(solution).dtype == torch.float32
+    torch.testing.assert_close(point_of(solution).double(), torch.tensor(kink.x).double(), rtol=0, atol=3e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_absolute_errors(seed: int) -> None:
+    # The least sum of absolute errors passes through as many points as there are variables. |y| <= 1 shows it optimal.
+    generator = torch.Generator().manual_seed(seed)
+    A = torch.randn(15, 4, generator=generator, dtype=torch.float64)
+    b = torch.randn(15, generator=generator, dtype=torch.float64)
+    problem = Problem(lambda x, y: y @ (A @ x - b), sides(15))
+
+    solution = solve(problem, torch.zeros(4, dtype=torch.float64))
+
+    assert solution.status is Status.CONVERGED, solution.reason
+    assert solution.y is not None
+    errors = A @ point_of(solution) - b
+    assert int((errors.abs() <= 1e-6).sum()) == 4
+    assert float(solution.y.abs().max()) <= 1 + 1e-12
+    torch.testing.assert_close(A.T @ solution.y, torch.zeros(4).double(), rtol=0, atol=1e-6)
+    torch.testing.assert_close(solution.y @ errors, errors.abs().sum(), rtol=0, atol=1e-6)
+
+
+def test_a_known_minimax_problem() -> None:
+    # Rosen and Suzuki's problem with an exact penalty: three of the four pieces meet at (0, 1, 2, -1).
+    def pieces(x: Tensor) -> Tensor:
+        f = x @ (like(x, 1, 1, 2, 1) * x) + like(x, -5, -5, -21, 7) @ x
+        first = x @ x + like(x, 1, -1, 1, -1) @ x - 8
+        second = x @ (like(x, 1, 2, 1, 2) * x) - x[0] - x[3] - 10
+        third = x[:3] @ x[:3] + 2 * x[0] - x[1] - x[3] - 5
+        return f + 10 * torch.stack([0 * x[0], first, second, third])
+
+    solution = solve(Problem(lambda x, y: y @ pieces(x), Simplex(4)), torch.zeros(4, dtype=torch.float64))
+
+    assert solution.status is Status.CONVERGED, solution.reason
+    torch.testing.assert_close(point_of(solution), torch.tensor([0, 1, 2, -1]).double(), rtol=0, atol=1e-5)
+    assert solution.f == pytest.approx(-44)
+    # The multipliers 1 and 2 of the first and third constraint, divided by the penalty 10.
+    torch.testing.assert_close(solution.y, torch.tensor([0.7, 0.1, 0, 0.2]).double(), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("start", [[3.0, 4.0], [-0.2, 7.0]])
+def test_constraints_with_a_kink_that_cannot_be_met(start: Sequence[float]) -> None:
+    # ||x||_1 + 1 <= 0 is least violated at the kink.
+    problem = Problem(lambda x: (x - 1).square().sum(), constraints=[Constraint(lambda x, w: w @ x + 1, sides(2))])
+
+    solution = solve(problem, torch.tensor(start, dtype=torch.float64))
+
+    assert solution.status is Status.INFEASIBLE, solution.reason
+    assert solution.kkt.infeasibility == pytest.approx(1, abs=1e-4)
+    assert solution.evaluations <= 400
+
+
+def test_no_certificate_where_there_are_no_multipliers() -> None:
+    # |x1| <= x0^3 has a cusp at 0: no multipliers there, however many worst cases.
+    constraint = Constraint(lambda x, w: w @ torch.stack([x[1] - x[0] ** 3, -x[1] - x[0] ** 3]), Simplex(2))
+    problem = Problem(lambda x: x[0], constraints=[constraint])
+
+    solution = solve(problem, torch.tensor([-2.6, -1.4], dtype=torch.float64))
+
+    assert solution.status is Status.MAX_STEPS
+    assert solution.steps <= 2000
+    assert solution.kkt.worst > 1e-6
+    assert solution.state.method.jumps.attempts > 0  # it was tried
+    torch.testing.assert_close(point_of(solution), torch.zeros(2).double(), rtol=0, atol=2e-2)
+
+
+def test_a_kink_that_is_no_worst_case_ends_the_run_in_time() -> None:
+    problem = Problem(lambda x: x.abs().sum() + 0.1 * (x - 1).square().sum())
+
+    solution = solve(problem, torch.tensor([0.9, 0.5], dtype=torch.float64))
+
+    assert solution.status is Status.MAX_STEPS
+    assert "no step gains anything" in solution.reason
+    assert solution.steps <= 1000
+    assert solution.kkt.worst > 0.1
+    torch.testing.assert_close(point_of(solution), torch.zeros(2).double(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["quasi-newton", "identity"])
+def test_either_metric(metric: Literal["quasi-newton", "identity"]) -> None:
+    kink = next(kink for kink in KINKS if kink.name == "diamond")
+    solution = solve(kink.problem, torch.tensor(kink.starts[0], dtype=torch.float64), IDBPD(metric=metric))
+
+    assert solution.status is Status.CONVERGED, solution.reason
+    assert solution.w[0] is not None
+    torch.testing.assert_close(solution.w[0], torch.tensor([1, 0.3]).double(), rtol=0, atol=1e-5)
+
+
+class _Kept:
+    """Every state of a run, as a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.within: list[int] = []  # steps inside the phase for kinks
+
+    def due(self, step: int) -> bool:
+        return True
+
+    def keep(self, state: RunState) -> None:
+        save_state(state, self._folder / f"{state.step}.pt")
+        assert isinstance(state.method, IDBPDState)
+        if state.method.exchange is not None:
+            self.within.append(state.step)
+
+
+@pytest.mark.parametrize("name", ["chebyshev", "moving peaks"])
+def test_a_run_goes_on_from_a_file_in_the_middle_of_the_phase(name: str, tmp_path: Path) -> None:
+    kink = next(kink for kink in KINKS if kink.name == name)
+    x0, kept = torch.tensor(kink.starts[0], dtype=torch.float64), _Kept(tmp_path)
+    whole = solve(kink.problem, x0, keeper=kept)
+    assert len(kept.within) >= 2
+    assert whole.steps > kept.within[0]
+    for step in kept.within:
+        rest = solve(kink.problem, x0, state=load_state(tmp_path / f"{step}.pt"))
+
+        assert torch.equal(point_of(rest), point_of(whole))
+        assert torch.equal(rest.multipliers, whole.multipliers)
+        assert rest.kkt == whole.kkt
+        assert (rest.steps, rest.evaluations, rest.gradients) == (whole.steps, whole.evaluations, whole.gradients)
+        assert all(torch.equal(one, other) for one, other in zip(rest.history, whole.history, strict=True))
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.problem.over or case.g][::4], ids=lambda case: case.name
+)
+def test_smooth_problems_do_without(case: Case) -> None:
+    for start in case.starts:
+        solution = solve(case.problem, torch.tensor(start, dtype=torch.float64))
+
+        assert solution.status is Status.CONVERGED
+        assert solution.state.method.exchange is None
+        assert solution.state.method.jumps.attempts == 0
+
+
+class _Opaque:
+    """An oracle that knows its terms at their maximisers only."""
+
+    def __init__(self, oracle: AutogradOracle) -> None:
+        self._oracle = oracle
+
+    @property
+    def constraint_count(self) -> int:
+        return self._oracle.constraint_count
+
+    def start(self, x: Tensor) -> Maximisers:
+        return self._oracle.start(x)
+
+    def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
+        return self._oracle.evaluate(x, warm, steps)
+
+    def differentiate(self, evaluation: Evaluation) -> Gradients:
+        return self._oracle.differentiate(evaluation)
+
+
+def test_an_oracle_that_knows_one_worst_case_only() -> None:
+    kink = KINKS[0]
+    x0 = torch.tensor(kink.starts[0], dtype=torch.float64)
+
+    solution = solve(_Opaque(AutogradOracle(kink.problem, flatten(x0)[1])), x0, max_steps=60)
+
+    assert solution.status is Status.MAX_STEPS
+    assert solution.kkt.worst > 1
+    assert solution.state.method.jumps == Jumps()
