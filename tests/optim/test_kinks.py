@@ -13,11 +13,11 @@ from torch import Tensor
 
 from idbpd.optim import IDBPD, Constraint, Problem, RunState, Solution, Status, load_state, save_state, solve
 from idbpd.optim.autograd_oracle import AutogradOracle
-from idbpd.optim.idbpd import IDBPDState
 from idbpd.optim.jumps import Jumps
 from idbpd.optim.layout import flatten
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex
+from idbpd.optim.turns import IDBPDState
 from tests.optim.bank import CASES, Case
 
 

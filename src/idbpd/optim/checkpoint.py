@@ -20,7 +20,6 @@ from torch import Tensor
 from idbpd.optim.algorithm1 import Algorithm1State
 from idbpd.optim.cuts import Cuts
 from idbpd.optim.exchange import Exchange
-from idbpd.optim.idbpd import IDBPDState
 from idbpd.optim.jumps import Jumps
 from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Iterate, Verdict
@@ -29,6 +28,7 @@ from idbpd.optim.oracle import Evaluation, Gradients, Maximisers
 from idbpd.optim.outlook import Ahead
 from idbpd.optim.place import Place, Slopes
 from idbpd.optim.solution import Best, History, RunState
+from idbpd.optim.turns import IDBPDState
 
 _FORMAT = 3
 _FIRST_WORDS = "idbpd state"
