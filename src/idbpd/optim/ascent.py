@@ -51,12 +51,18 @@ def _same(one: Tensor, other: Tensor) -> bool:
     return bool((one.numpy() == other.numpy()).all())
 
 
+def _is_multiple(vector: Tensor, unit: Tensor) -> bool:
+    """Whether a vector in host memory is a multiple of a unit vector, up to rounding."""
+    v, u = vector.numpy().ravel(), unit.numpy().ravel()
+    return bool(abs(v - (v @ u) * u).max() <= 8 * torch.finfo(vector.dtype).eps * abs(v).max())
+
+
 def _inverse_curvature(f: InnerFunction, y: Tensor) -> Tensor:
     """1/L for the largest curvature L at ``y``; where there is none, a step as long as the point is."""
     gradient = f.local(y).gradient
     v = gradient
     L = gradient.new_zeros(())
-    for _ in range(_POWER_STEPS if y.numel() > 1 else 1):  # in one dimension every direction is the right one
+    for _ in range(_POWER_STEPS):
         length = torch.linalg.vector_norm(v)
         unit = torch.where(length > 0.0, v / length, 1.0 / y.numel() ** 0.5)
         products = f.curvatures(y, [unit])
@@ -64,6 +70,8 @@ def _inverse_curvature(f: InnerFunction, y: Tensor) -> Tensor:
             break
         v = products[0]
         L = torch.linalg.vector_norm(v)
+        if y.device.type == "cpu" and _is_multiple(v, unit):
+            break  # an eigenvector, as every vector is where the curvature is the same in all directions
     slope = torch.linalg.vector_norm(gradient)
     reach = (1.0 + torch.linalg.vector_norm(y)) / torch.where(slope > 0.0, slope, 1.0)
     return torch.where(L > 0.0, 1.0 / L, reach)
