@@ -93,6 +93,18 @@ def test_values_are_float64_whatever_the_weights_are(network: SharedNetwork, dat
     assert problem.differentiate(evaluation).f.dtype == torch.float32
 
 
+def test_the_rounding_of_the_losses_is_stated(network: SharedNetwork, data: MultiTaskData) -> None:
+    x = _flat(network)
+    exact = _problem(network, data).evaluate(x, _problem(network, data).start(x))
+    rough_problem = _problem(network.float(), data.to(torch.device("cpu"), torch.float32))
+    rough = rough_problem.evaluate(_flat(network.float()), rough_problem.start(x.float()))
+
+    off = torch.cat([(rough.f - exact.f).reshape(1), rough.g - exact.g]).abs()
+    assert bool((off <= 8 * rough.error).all())
+    assert bool((rough.error <= 1e-6).all())
+    assert bool((exact.error <= 1e-15).all())
+
+
 def test_a_task_cannot_limit_itself(network: SharedNetwork, data: MultiTaskData) -> None:
     with pytest.raises(ValueError, match="'priority' cannot be the objective and a constraint"):
         RobustMultiTask(network, data, objective="priority", thresholds={"priority": 1.0}, regularisation=LAMBDA)

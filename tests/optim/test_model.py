@@ -11,7 +11,7 @@ from torch import Tensor
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.model import Model, violation
 from idbpd.optim.oracle import Gradients
-from idbpd.optim.penalty import LARGEST, steer
+from idbpd.optim.penalty import LARGEST, Merit, steer
 
 SETTINGS = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 100_000)
@@ -116,6 +116,16 @@ def test_patient_steering_raises_the_penalty_where_the_step_heads_elsewhere() ->
 
     assert steer(model, 1.0, 1e-6, patient=True) == (10.0, False)  # one of ten along the objective
     assert steer(model, 10.0, 1e-6, patient=True) == (10.0, False)
+
+
+def test_a_violation_that_may_be_rounding_is_none() -> None:
+    merit = Merit(1.0, 1e6, (1e-7, 1e-6, 1e-8))
+    rounded, violated = torch.tensor([1e-6, -1.0]).double(), torch.tensor([-1.0, 3e-8]).double()
+
+    assert merit.at(2.0, rounded) == 2.0
+    assert merit.at(2.0, violated) == pytest.approx(2.0 + 1e6 * 2e-8)
+    assert merit.noise(rounded) == 1e-7
+    assert merit.noise(violated) == pytest.approx(1e-7 + 1e6 * 1e-6)
 
 
 def test_steering_gives_up_where_no_penalty_helps() -> None:

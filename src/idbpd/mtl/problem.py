@@ -92,7 +92,9 @@ class RobustMultiTask:
         for at, (constraint, threshold) in enumerate(zip(worst[1:], self._thresholds, strict=True)):
             g[at] = constraint.value - threshold
         maximisers = Maximisers(worst[0].weights, tuple(w.weights for w in worst[1:]))
-        return Evaluation(x, f, g, maximisers, f.new_zeros(len(worst)))
+        # The maxima are exact; what they are maxima of, the losses, is rounded.
+        error = torch.finfo(x.dtype).eps * torch.stack([one.value.abs() for one in worst])
+        return Evaluation(x, f, g, maximisers, error)
 
     @torch.no_grad()
     def differentiate(self, evaluation: Evaluation) -> Gradients:

@@ -82,8 +82,8 @@ def step(oracle: TermOracle, state: Exchange, tolerance: float, memory: int) -> 
         return state._replace(over=True, stuck=True)
     if not proposal.reduction > 0 or proposal.t < _SHORTEST:
         return _ended(oracle, state, tolerance)
-    merit = Merit(1.0, penalty)
-    noise = merit.noise(read(doubts(here, state.iterate.gradients))[0].tolist())
+    merit = Merit(1.0, penalty, read(doubts(here, state.iterate.gradients))[0].tolist())
+    noise = merit.noise(values[1:])
     start = merit.at(number(values[0]), values[1:])
 
     def accepts(trial: Evaluation) -> bool:

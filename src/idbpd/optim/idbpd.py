@@ -165,8 +165,8 @@ class IDBPD:
                 return restore(state)
             # Before the objective is given up: with a small penalty, both may fall together.
             return forgetful(state)._replace(patient=True, penalty=0.0, milestone=torch.inf)
-        merit = Merit(model.objective, penalty)
-        doubt = merit.noise(place.doubts)
+        merit = Merit(model.objective, penalty, place.doubts)
+        doubt = merit.noise(place.g)
         t, values = _first_length(state.t), (place.f, place.g)
         while True:
             found = search(oracle, place.evaluation, values, model, merit, doubt=doubt, t=t, ahead=state.ahead)

@@ -37,7 +37,7 @@ class Evaluation(NamedTuple):
     f: Tensor  # scalar, float64
     g: Tensor  # (c,), float64
     maximisers: Maximisers
-    error: Tensor  # (1 + c,), float64: by how much f and each g may fall short of the true maximum
+    error: Tensor  # (1 + c,), float64: by how much f and each g may miss the true maximum, rounding inside included
 
 
 class Gradients(NamedTuple):

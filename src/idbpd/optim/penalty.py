@@ -20,14 +20,18 @@ class Merit(NamedTuple):
 
     objective: float  # a: 1, or 0 when only the violation is minimised
     penalty: float  # mu
+    doubts: Sequence[float]  # about f and each g_i, see `doubts`
 
     def at(self, f: float, g: Tensor) -> float:
-        """The value at a point with these values."""
-        return self.objective * f + self.penalty * violation(g)
+        """The value at a point with these values. A violation that may be rounding is none: a large mu would make a
+        wall of it.
+        """
+        return self.objective * f + self.penalty * violation(g - torch.tensor(self.doubts[1:], dtype=torch.float64))
 
-    def noise(self, doubts: Sequence[float]) -> float:
-        """By how much two values may differ without meaning anything, from the `doubts` about f and each g_i."""
-        return self.objective * doubts[0] + self.penalty * max(doubts[1:], default=0.0)
+    def noise(self, g: Tensor) -> float:
+        """By how much values near a point with the constraints ``g`` may differ without meaning anything."""
+        is_violated = violation(g - torch.tensor(self.doubts[1:], dtype=torch.float64)) > 0
+        return self.objective * self.doubts[0] + (self.penalty * max(self.doubts[1:]) if is_violated else 0.0)
 
 
 def doubts(evaluation: Evaluation, gradients: Gradients) -> Tensor:

@@ -146,5 +146,5 @@ class Solution(NamedTuple):
     history: History
     evaluations: int  # how often the values were asked for
     gradients: int  # how often the gradients were asked for; one term at one further worst case counts as one
-    inner_error: float  # by how much f and g may fall short of the true maxima
+    inner_error: float  # by how much f and g may miss the true maxima
     state: RunState  # to go on from here, see `solve`
