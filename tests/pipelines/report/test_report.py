@@ -136,6 +136,27 @@ def test_the_page_says_who_is_ahead_who_failed_and_where_the_paper_stops(cells: 
     assert "0.9000 | 0.8000 (cooper_adam) | **behind**" in write_page(behind)
 
 
+@pytest.mark.parametrize(
+    ("ours", "other", "reason"),
+    [
+        ((0.9, 0.0, 1e-3), (0.8, 0.0, 1e-2), "is 12.50% lower. `idbpd` is nearer to a KKT point"),
+        ((0.9, 0.0, 1e-2), (0.8, 0.0, 1e-3), "is 12.50% lower, and its residual too"),
+        ((0.9, 0.0, 1e-1), (0.8, 0.05, 1e-3), "at points that violate the limit by at least 5.0e-02"),
+        ((0.9, 0.2, 1e-3), (0.8, 0.0, 1e-2), "does not reach the limit (violation 2.0e-01), and `cooper_adam` does"),
+    ],
+)
+def test_the_page_says_why_it_is_not_ahead(
+    ours: tuple[float, float, float], other: tuple[float, float, float], reason: str
+) -> None:
+    cells = [
+        _cell(method, objective=objective, violation=violation, residual=residual)
+        for method, (objective, violation, residual) in (("idbpd", ours), ("cooper_adam", other))
+    ]
+    page = write_page(cells)
+    assert reason in page
+    assert "and why:" not in write_page([_cell("idbpd", objective=0.5, residual=1e-4), cells[1]])
+
+
 def test_every_figure_of_the_page_is_drawn_and_always_the_same(cells: list[BenchmarkCell], tmp_path: Path) -> None:
     folder = FiguresDataset(folder=str(tmp_path / "figures"))
     folder.save(draw_figures(cells))

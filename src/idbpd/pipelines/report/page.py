@@ -16,6 +16,7 @@ from idbpd.pipelines.report.tables import over_seeds, shown
 
 FIGURES = PurePosixPath("figures/results")
 OURS = "idbpd"
+LEVEL, BEHIND = "level", "**behind**"
 COMMIT = "mlflow.source.git.commit"
 
 
@@ -37,7 +38,7 @@ def write_page(cells: list[BenchmarkCell]) -> str:
 
 
 def _ahead(table: pd.DataFrame, places: Iterable[tuple[str, str]]) -> str:
-    rows = []
+    rows, reasons = [], []
     for dataset, setting in places:
         here = table[(table["dataset"] == dataset) & (table["setting"] == setting)].set_index("method")
         if OURS not in here.index or len(here) < 2:
@@ -46,25 +47,41 @@ def _ahead(table: pd.DataFrame, places: Iterable[tuple[str, str]]) -> str:
         row = [title(dataset), setting]
         for quantity, form in (("objective", "{:.4f}"), ("residual", "{:.1e}")):
             values = others[quantity].fillna(np.inf)
-            best, rival = float(values.min()), values.idxmin()
+            best, rival = float(values.min()), str(values.idxmin())
             mine = float(here[quantity].to_dict()[OURS])
-            row += [
-                _text(mine, form),
-                f"{_text(best, form)} ({rival})" if np.isfinite(best) else "none",
-                _order(mine, best),
-            ]
+            order = _order(mine, best)
+            row += [_text(mine, form), f"{_text(best, form)} ({rival})" if np.isfinite(best) else "none", order]
+            if order in (LEVEL, BEHIND):
+                reasons.append(f"- {title(dataset)}, {setting}: {_reason(here, quantity, rival)}")
         rows.append(row)
     header = ["data set", "setting", "objective", "best of the others", "", "worst residual", "best of the others", ""]
-    return words.AHEAD.format(feasible=FEASIBLE, table=_markdown(header, rows))
+    text = words.AHEAD.format(feasible=FEASIBLE, table=_markdown(header, rows))
+    return f"{text}\n\n{words.NOT_AHEAD}\n\n" + "\n".join(reasons) if reasons else text
+
+
+def _reason(here: pd.DataFrame, quantity: str, rival: str) -> str:
+    """Why a method is before ours, from what both have reached."""
+    own, other = (here.loc[method] for method in (OURS, rival))
+    if quantity == "residual":
+        if own["feasible"] > other["feasible"]:
+            return words.RESIDUAL_OF_THE_INFEASIBLE.format(
+                rival=rival, violation=other["infeasibility"], feasible=own["feasible"], seeds=own["seeds"]
+            )
+        return words.SMALLER_RESIDUAL.format(rival=rival)
+    if not np.isfinite(own["objective"]):
+        return words.NEVER_FEASIBLE.format(violation=own["infeasibility"], rival=rival)
+    share = own["objective"] / other["objective"] - 1
+    form = words.OTHER_KKT_POINT if own["residual"] <= other["residual"] else words.NOT_THERE_YET
+    return form.format(rival=rival, share=share, own=own["residual"], other=other["residual"])
 
 
 def _order(mine: float, best: float) -> str:
     if not np.isfinite(mine):
-        return "**behind**" if np.isfinite(best) else "nobody"
+        return BEHIND if np.isfinite(best) else "nobody"
     if mine <= best:
         return "ahead"
     # Neither objective nor residual is told apart beyond this.
-    return "level" if mine - best <= max(1e-4, 1e-3 * abs(best)) else "**behind**"
+    return LEVEL if mine - best <= max(1e-4, 1e-3 * abs(best)) else BEHIND
 
 
 def _claims(cells: Sequence[BenchmarkCell]) -> str:

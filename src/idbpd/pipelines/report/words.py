@@ -17,6 +17,22 @@ Medians over the seeds.
 
 {table}"""
 
+NOT_AHEAD = "Where it is not ahead, and why:"
+RESIDUAL_OF_THE_INFEASIBLE = (
+    "`{rival}` has the smaller residual, but at points that violate the limit by at least {violation:.1e}; `idbpd` is "
+    "feasible in {feasible:.0f} of {seeds:.0f} runs, and lowers the objective along the limit when the time is over."
+)
+SMALLER_RESIDUAL = "`{rival}` came nearer to a KKT point in this time."
+NEVER_FEASIBLE = "in this time it does not reach the limit (violation {violation:.1e}), and `{rival}` does."
+OTHER_KKT_POINT = (
+    "the objective of `{rival}` is {share:.2%} lower. `idbpd` is nearer to a KKT point (worst residual {own:.1e} "
+    "against {other:.1e}): the problem is not convex and has many, and each method ends near another."
+)
+NOT_THERE_YET = (
+    "the objective of `{rival}` is {share:.2%} lower, and its residual too ({other:.1e} against {own:.1e}): when the "
+    "time is over, `idbpd` is still on its way."
+)
+
 CLAIMS = """\
 ## The paper's claims
 
