@@ -92,6 +92,16 @@ def test_linear_and_constant_functions_need_no_curvature() -> None:
     assert still.tolist() == pytest.approx([1 / 3] * 3)
 
 
+def test_curvature_is_found_where_the_gradient_does_not_show_it() -> None:
+    def valley(w: Tensor) -> Tensor:
+        return w[0] - 50.0 * (w[1] - w[0] ** 2) ** 2
+
+    # At the start the Hessian is diag(0, -100) and the gradient (1, 0).
+    start, side = torch.zeros(2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
+    found = ascend(valley, Box(-side, side), start, 1)
+    assert found.tolist() == pytest.approx([0.01, 0.0])
+
+
 def test_at_a_stationary_point_it_stays() -> None:
     top = torch.linalg.solve(A, B)
     torch.testing.assert_close(ascend(quadratic, Space(3), top, 3), top)

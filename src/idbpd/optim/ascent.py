@@ -52,9 +52,10 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 
 def _is_multiple(vector: Tensor, unit: Tensor) -> bool:
-    """Whether a vector in host memory is a multiple of a unit vector, up to rounding."""
+    """Whether a vector in host memory is a multiple of a unit vector, up to rounding, and not zero."""
     v, u = vector.numpy().ravel(), unit.numpy().ravel()
-    return bool(abs(v - (v @ u) * u).max() <= 8 * torch.finfo(vector.dtype).eps * abs(v).max())
+    size = abs(v).max()
+    return bool(size > 0.0 and abs(v - (v @ u) * u).max() <= 8 * torch.finfo(vector.dtype).eps * size)
 
 
 def _inverse_curvature(f: InnerFunction, y: Tensor) -> Tensor:
