@@ -239,3 +239,62 @@ def test_an_oracle_that_knows_one_worst_case_only() -> None:
     assert solution.status is Status.MAX_STEPS
     assert solution.kkt.worst > 1
     assert solution.state.method.jumps == Jumps()
+
+
+def robust_squares(seed: int, penalty: float, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Problem]:
+    """Smooth, but almost the largest square: the maximiser over the simplex is unique, and moves fast."""
+    generator = torch.Generator().manual_seed(seed)
+    A = torch.randn(12, 4, generator=generator, dtype=torch.float64).to(dtype)
+    b = torch.randn(12, generator=generator, dtype=torch.float64).to(dtype)
+    n = b.numel()
+    return A, b, Problem(lambda x, y: y @ (A @ x - b).square() - penalty * (y - 1 / n).square().sum(), Simplex(n))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("penalty", [1e-2, 1e-3, 1e-4])
+def test_a_certificate_holds_at_the_only_worst_case(seed: int, penalty: float) -> None:
+    A, b, problem = robust_squares(seed, penalty)
+
+    solution = solve(problem, torch.zeros(4, dtype=torch.float64))
+
+    assert solution.status is Status.CONVERGED, solution.reason
+    x = point_of(solution)
+    residual = A @ x - b
+    y = Simplex(12).project(1 / 12 + residual.square() / (2 * penalty))  # in closed form
+    assert float((2 * (y * residual) @ A).norm()) <= 3e-6
+
+
+def test_in_single_precision_rounding_is_not_taken_for_a_kink() -> None:
+    A, b, problem = robust_squares(0, 1.0, torch.float32)
+
+    solution = solve(problem, torch.zeros(4), tolerance=1e-9)
+
+    assert solution.status is Status.MAX_STEPS
+    assert solution.gradients <= 1.5 * solution.evaluations
+    residual = A.double() @ point_of(solution).double() - b.double()
+    y = Simplex(12).project(1 / 12 + residual.square() / 2)
+    assert float((2 * (y * residual) @ A.double()).norm()) <= 1e-3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_kink_in_one_term_and_a_worst_case_that_moves_in_the_other(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    A = torch.randn(10, 4, generator=generator, dtype=torch.float64)
+    b = torch.randn(10, generator=generator, dtype=torch.float64).abs()  # so that x = 0 is feasible
+    target = torch.randn(4, generator=generator, dtype=torch.float64)
+    penalty, side = 1e-3, torch.full((4,), 0.5, dtype=torch.float64)
+    problem = Problem(
+        lambda x, y: y @ x + 0.5 * (x - target).square().sum(),
+        Box(-side, side),
+        [Constraint(lambda x, w: w @ (A @ x - b) - penalty * (w - 0.1).square().sum() - 0.2, Simplex(10))],
+    )
+
+    solution = solve(problem, torch.full((4,), 0.3, dtype=torch.float64))
+
+    assert solution.status is Status.CONVERGED, solution.reason
+    assert solution.steps <= 400
+    x, (multiplier,) = point_of(solution), solution.multipliers
+    w = Simplex(10).project(0.1 + (A @ x - b) / (2 * penalty))  # in closed form
+    wanted = -(x - target + multiplier * (w @ A))  # an element of the subdifferential of 0.5 ||x||_1
+    assert bool((wanted.abs() <= 0.5 + 1e-5).all())
+    assert float((wanted @ x - 0.5 * x.abs().sum()).abs()) <= 1e-5

@@ -94,6 +94,53 @@ class Cuts(NamedTuple):
         rows = [row for row, is_so in enumerate(usable.tolist()) if row < old or is_so]
         return (both if len(rows) == len(terms) else both.kept(rows)), len(rows) > old
 
+    def have_moved(self, oracle: TermOracle, x: Tensor, pairs: Sequence[tuple[int, int]]) -> list[bool]:
+        """For each pair of rows of one term, whether one is what the other was at another x.
+
+        Where a term is strictly concave between two worst cases, higher in the middle than a straight line, its
+        maximiser there is unique and has only moved. Where they are so close that rounding hides this, they are one.
+        """
+        points = [(self.points[first], self.points[second]) for first, second in pairs]
+        have = [_same(a, b, torch.finfo(x.dtype).eps ** (1 / 3)) for a, b in points]
+        apart = [pair for pair, is_close in enumerate(have) if not is_close]
+        if apart:
+            firsts, seconds = ([pairs[pair][side] for pair in apart] for side in (0, 1))
+            middles = [_middle(*points[pair]) for pair in apart]
+            (between,) = read(oracle.linearise(x, [self.terms[row] for row in firsts], middles)[0])
+            one, other = self.values[firsts], self.values[seconds]
+            rounding = 8 * torch.finfo(x.dtype).eps * one.abs()
+            are_bent = between - (one + other) / 2 > 0.1 * (one - other).abs() + rounding
+            for pair, is_bent in zip(apart, are_bent.tolist(), strict=True):
+                have[pair] = is_bent
+        return have
+
+    def followed(self, oracle: TermOracle, here: Evaluation) -> tuple["Cuts", list[int]]:
+        """With the worst cases ``here`` in place of those that have moved to them, and the row of each old one."""
+        both, _ = self.with_points(oracle, here.x, [here.maximisers])
+        present = both.present(here.maximisers)
+        old = len(self.terms)
+        pairs = [(present[term], row) for row, term in enumerate(self.terms)]
+        moved = both.have_moved(oracle, here.x, pairs)
+        into = [high if is_so else row for (high, row), is_so in zip(pairs, moved, strict=True)]
+        kept = sorted({*into, *range(old, len(both.terms))})
+        return both.kept(kept), [kept.index(row) for row in into]
+
+    def present(self, maximisers: Maximisers) -> dict[int, int]:
+        """The row of each term with its maximiser; the highest one for want of that."""
+        rows = self.highest(self.values)
+        points = (maximisers.y, *maximisers.w)
+        rows.update({term: row for row, term in enumerate(self.terms) if _same(self.points[row], points[term])})
+        return rows
+
+    def distinct(self, oracle: TermOracle, here: Evaluation, rows: Sequence[int]) -> "Cuts":
+        """The worst cases ``here``, and those of ``rows`` that are none of them, nor of each other, moved."""
+        kept = list(self.present(here.maximisers).values())
+        for row in sorted(set(rows) - set(kept), key=lambda row: -number(self.values[row])):
+            others = [(other, row) for other in kept if self.terms[other] == self.terms[row]]
+            if not any(self.have_moved(oracle, here.x, others)):
+                kept.append(row)
+        return self.kept(sorted(kept))
+
     def best(self, values: Tensor, fallback: Maximisers) -> Maximisers:
         """The worst case of each term with the highest of ``values``."""
         points: list[Tensor | None] = [fallback.y, *fallback.w]
@@ -121,10 +168,14 @@ def no_cuts(x: Tensor) -> Cuts:
     return Cuts((), (), (), torch.zeros(0, dtype=torch.float64), x.new_zeros((0, x.numel())))
 
 
-def _same(one: Tensor | None, other: Tensor | None) -> bool:
+def _same(one: Tensor | None, other: Tensor | None, near: float = _SAME) -> bool:
     if one is None or other is None:
         return one is other
-    return number((one - other).abs().amax().cpu()) <= _SAME * (1.0 + number(one.abs().amax().cpu()))
+    return number((one - other).abs().amax().cpu()) <= near * (1.0 + number(one.abs().amax().cpu()))
+
+
+def _middle(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    return None if one is None or other is None else (one + other) / 2
 
 
 class Certificate(NamedTuple):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from idbpd.optim.cuts import Cuts, certify, lean, settled, values_of
+from idbpd.optim.cuts import Certificate, Cuts, certify, lean, settled, values_of
 from idbpd.optim.host import number, read, truth
 from idbpd.optim.method import Iterate
 from idbpd.optim.metric import Metric, identity
@@ -51,6 +51,7 @@ class Exchange(NamedTuple):
     patience: int  # steps since it was found
     over: bool  # whether the phase has nothing more to offer
     stuck: bool  # whether the violation has no descent here
+    following: bool = False  # whether worst cases that move are followed, each by one row, instead of remembered
 
 
 class _Proposal(NamedTuple):
@@ -121,9 +122,12 @@ def _moved(
     (are_finite,) = read(cuts.gradients.isfinite().all())
     if not (truth(are_finite) and truth(cuts.values.isfinite().all())):
         return state._replace(t=0.2 * proposal.t, refused=state.refused + 1)  # the edge of the domain
+    rows = list(range(len(cuts.terms)))
+    if state.following:
+        cuts, rows = cuts.followed(oracle, there)
     weights = proposal.weights.to(old.gradients)
     none = old.gradients[:0]
-    before, after = Gradients(weights @ old.gradients, none), Gradients(weights @ cuts.gradients, none)
+    before, after = Gradients(weights @ old.gradients, none), Gradients(weights @ cuts.gradients[rows], none)
     s = there.x - state.iterate.evaluation.x
     one = torch.ones(1, dtype=torch.float64)
     learnt = learn_pair(state.metric, Step(s, one, proposal.t, before, after), memory)
@@ -140,10 +144,11 @@ def _moved(
 def _judged(oracle: TermOracle, state: Exchange, here: Evaluation, tolerance: float) -> Exchange:
     """The certificate of a point or of what was learnt about it, and whether to go on."""
     values = state.cuts.raised(values_of(here))
-    certificate = certify(here, values, state.cuts, _STRICTNESS)
+    cuts, certificate = _certified(oracle, here, values, state.cuts, _STRICTNESS, tolerance)
     iterate, worst = certificate.iterate, _worst(certificate.iterate)
     if worst <= tolerance:
-        return state._replace(iterate=settled(oracle, values, state.cuts, certificate, tolerance), values=values)
+        return state._replace(iterate=settled(oracle, values, cuts, certificate, tolerance), values=values)
+    state = state._replace(cuts=cuts, following=state.following or len(cuts.terms) < len(state.cuts.terms))
     highest = set(state.cuts.highest(state.cuts.values).values())
     cuts = state.cuts.kept([row for row, idle in enumerate(state.cuts.idle) if idle <= _IDLE or row in highest])
     patience = 0 if worst < 0.9 * state.best else state.patience + 1
@@ -153,10 +158,27 @@ def _judged(oracle: TermOracle, state: Exchange, here: Evaluation, tolerance: fl
 
 def _ended(oracle: TermOracle, state: Exchange, tolerance: float) -> Exchange:
     """The end of the phase: with the certificate as it is defined, if that is enough."""
-    certificate = certify(state.iterate.evaluation, state.values, state.cuts)
+    here, values = state.iterate.evaluation, state.values
+    cuts, certificate = _certified(oracle, here, values, state.cuts, 1.0, tolerance)
     if _worst(certificate.iterate) <= tolerance:
-        return state._replace(iterate=settled(oracle, state.values, state.cuts, certificate, tolerance))
+        return state._replace(iterate=settled(oracle, values, cuts, certificate, tolerance))
     return state._replace(over=True)
+
+
+def _certified(
+    oracle: TermOracle, here: Evaluation, values: Tensor, cuts: Cuts, strictness: float, tolerance: float
+) -> tuple[Cuts, Certificate]:
+    """The certificate of a point, and the worst cases that it is made of.
+
+    Before it counts it must hold without those that have only moved: around a unique maximiser, points that miss the
+    maximum by eps are sqrt(eps) away, and a mixture of their gradients may vanish far from a stationary point.
+    """
+    certificate = certify(here, values, cuts, strictness)
+    if _worst(certificate.iterate) > tolerance:
+        return cuts, certificate
+    used = [row for row, weight in enumerate(certificate.weights.tolist()) if weight > 0]
+    cuts = cuts.distinct(oracle, here, used)
+    return cuts, certify(here, values, cuts, strictness)
 
 
 def _steered(state: Exchange, tolerance: float) -> tuple[float, _Proposal]:

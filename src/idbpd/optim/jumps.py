@@ -101,18 +101,9 @@ def _left(here: Evaluation, values: Tensor, cuts: Cuts, *, restoring: bool) -> f
 
 
 def _jumped(oracle: TermOracle, x: Tensor, cuts: Cuts) -> Cuts:
-    """Those that a worst case does not become by moving: where a term is strictly concave between a remembered worst
-    case and the present one, higher in the middle than a straight line, the maximiser is unique and has only moved.
-    """
+    """Those that a worst case does not become by moving."""
     highest = cuts.highest(cuts.values)
     rows = [row for row, term in enumerate(cuts.terms) if row != highest[term]]
-    if not rows:
-        return cuts
-    pairs = [(cuts.points[row], cuts.points[highest[cuts.terms[row]]]) for row in rows]
-    middles = [None if a is None or b is None else (a + b) / 2 for a, b in pairs]
-    (between,) = read(oracle.linearise(x, [cuts.terms[row] for row in rows], middles)[0])
-    tops, own = cuts.values[[highest[cuts.terms[row]] for row in rows]], cuts.values[rows]
-    rounding = 8 * torch.finfo(x.dtype).eps * tops.abs()
-    has_moved = between - (tops + own) / 2 > 0.1 * (tops - own) + rounding
-    moved = {row for row, is_so in zip(rows, has_moved.tolist(), strict=True) if is_so}
+    have_moved = cuts.have_moved(oracle, x, [(highest[cuts.terms[row]], row) for row in rows])
+    moved = {row for row, is_so in zip(rows, have_moved, strict=True) if is_so}
     return cuts.kept([row for row in range(len(cuts.terms)) if row not in moved])

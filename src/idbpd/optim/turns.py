@@ -20,6 +20,8 @@ from idbpd.optim.outlook import Ahead
 from idbpd.optim.place import Arrival, Place, Slopes, arrive, unlearnt
 from idbpd.optim.secant import Learnt
 
+_ROUNDING = "rounding hides any further progress"
+_LONG = 0.1  # length of arc
 _PATIENCE = 30  # steps whose gain rounding hides, without a better residual, before the run ends
 
 
@@ -70,7 +72,10 @@ def judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
         return state
     if infeasible:
         return leave(oracle, state._replace(stalled=0), tolerance)
-    return ended(oracle, state, tolerance, "rounding hides any further progress")
+    if state.t >= _LONG:
+        # At a kink steps get shorter and shorter: where they are long, several worst cases have nothing to explain.
+        return state._replace(verdict=Verdict(Status.MAX_STEPS.value, _ROUNDING))
+    return ended(oracle, state, tolerance, _ROUNDING)
 
 
 def ended(oracle: Oracle, state: IDBPDState, tolerance: float, reason: str) -> IDBPDState:
