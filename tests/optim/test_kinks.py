@@ -298,3 +298,25 @@ def test_a_kink_in_one_term_and_a_worst_case_that_moves_in_the_other(seed: int) 
     wanted = -(x - target + multiplier * (w @ A))  # an element of the subdifferential of 0.5 ||x||_1
     assert bool((wanted.abs() <= 0.5 + 1e-5).all())
     assert float((wanted @ x - 0.5 * x.abs().sum()).abs()) <= 1e-5
+
+
+@pytest.mark.parametrize("seed", [9, 11, 13, 20, 28])
+def test_an_inactive_constraint_has_no_multiplier_and_shows_its_worst_case(seed: int) -> None:
+    torch.manual_seed(seed)
+    float64 = torch.float64
+    centre, slack = torch.randn(3, dtype=float64), torch.rand(3, dtype=float64)[0]
+    B = torch.randn(2, 3, dtype=float64)
+    side = torch.ones(2, dtype=float64)
+    constraint = Constraint(lambda x, w: 3 * w @ (B @ x) - 10 * slack - 0.1, Box(-side, side))
+    problem = Problem(
+        lambda x, y: y @ x[:2] + 0.5 * (x - 0.6 * centre).square().sum() + 0.1 * x[0] ** 4,
+        Box(-side, side),
+        [constraint],
+    )
+
+    solution = solve(problem, torch.tensor([2.0, 1.5, 1.0], dtype=float64) * torch.randn(3, dtype=float64))
+
+    assert solution.status is Status.CONVERGED
+    for g, multiplier, w in zip(solution.g, solution.multipliers, solution.w, strict=True):
+        assert float(constraint.psi(point_of(solution), w)) == pytest.approx(float(g), abs=1e-6)
+        assert g > -1e-6 or multiplier == 0

@@ -260,6 +260,12 @@ def settled(oracle: TermOracle, values: Tensor, cuts: Cuts, certificate: Certifi
     """
     iterate, weights = certificate
     evaluation = iterate.evaluation
+    # Rounding may have given a trace of weight to worst cases that a constraint meets with room to spare.
+    is_spare = torch.tensor([term > 0 for term in cuts.terms]) & (cuts.values < -tolerance)
+    without = torch.where(is_spare, 0.0, weights)
+    candidate = weighed(evaluation, values, cuts, without)
+    if candidate.worst is not None and candidate.worst <= tolerance:
+        iterate, weights = candidate, without
     points: list[Tensor | None] = [evaluation.maximisers.y, *evaluation.maximisers.w]
     for term in range(values.numel()):
         rows = [row for row in cuts.rows_of(term) if number(weights[row]) > 0]
