@@ -25,7 +25,7 @@ from idbpd.optim.model import violation
 from idbpd.optim.oracle import Evaluation, Gradients, TermOracle
 from idbpd.optim.penalty import LARGEST, Merit, doubts
 from idbpd.optim.secant import Step, learn_pair
-from idbpd.optim.simplex_qp import Group, minimise_on_simplices
+from idbpd.optim.simplex_qp import minimise_on_simplices
 
 _SUFFICIENT = 1e-3  # share of the model's reduction that must be real
 _SHORTEST = 1e-12
@@ -203,10 +203,7 @@ def _propose(state: Exchange, t: float, penalty: float, values: Tensor) -> _Prop
     relative = torch.where(is_objective, values - state.values[0], values)
     quadratic, linear = torch.zeros((n + 1, n + 1), dtype=torch.float64), torch.zeros(n + 1, dtype=torch.float64)
     quadratic[:n, :n], linear[:n] = t * gram, -relative
-    groups = cuts.groups(penalty)
-    if len(groups) == 1:
-        groups.append(Group([n], 0.0))
-    weights = minimise_on_simplices(quadratic, linear, groups)[:n]
+    weights = minimise_on_simplices(quadratic, linear, cuts.groups(penalty))[:n]
     change = -t * gram @ weights
     d = (-t * weights).to(rows) @ rows
     after = violation((relative + change)[~is_objective])
