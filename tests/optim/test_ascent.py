@@ -81,6 +81,13 @@ def test_steps_that_would_change_nothing_are_left_out(over: ConvexSet, accelerat
     assert calls < 50
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_every_precision(dtype: torch.dtype) -> None:
+    side = torch.ones(2, dtype=dtype)
+    found = ascend(lambda w: w.sum() - w.square().sum(), Box(-side, side), torch.zeros(2, dtype=dtype), 3)
+    assert found.tolist() == [0.5, 0.5]
+
+
 def test_no_step_is_a_projection() -> None:
     assert ascend(quadratic, Simplex(3), torch.ones(3, dtype=torch.float64), 0).tolist() == pytest.approx([1 / 3] * 3)
 

@@ -34,7 +34,7 @@ def ascend(
     if steps == 0:
         return y
     size = _inverse_curvature(f, y) if step_size is None else step_size
-    may_look = y.device.type == "cpu"
+    may_look = _may_look(y)
     z = y
     for k in range(steps):
         ahead = over.project(z + size * f.local(z).gradient)
@@ -44,6 +44,11 @@ def ascend(
         z = ahead + k / (k + 3.0) * (ahead - y) if accelerated else ahead
         y = ahead
     return y
+
+
+def _may_look(y: Tensor) -> bool:
+    """Whether its numbers are in host memory, in a type that NumPy knows."""
+    return y.device.type == "cpu" and y.dtype != torch.bfloat16
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
@@ -71,7 +76,7 @@ def _inverse_curvature(f: InnerFunction, y: Tensor) -> Tensor:
             break
         v = products[0]
         L = torch.linalg.vector_norm(v)
-        if y.device.type == "cpu" and _is_multiple(v, unit):
+        if _may_look(y) and _is_multiple(v, unit):
             break  # an eigenvector, as every vector is where the curvature is the same in all directions
     slope = torch.linalg.vector_norm(gradient)
     reach = (1.0 + torch.linalg.vector_norm(y)) / torch.where(slope > 0.0, slope, 1.0)
