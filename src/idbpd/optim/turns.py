@@ -72,8 +72,9 @@ def judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
         return state
     if infeasible:
         return leave(oracle, state._replace(stalled=0), tolerance)
-    if state.t >= _LONG:
-        # At a kink steps get shorter and shorter: where they are long, several worst cases have nothing to explain.
+    if state.t >= _LONG and state.slopes.metric.steps.shape[0] > 0:
+        # At a kink steps get shorter and shorter: where they are long in a metric that knows the curvature, several
+        # worst cases have nothing to explain.
         return state._replace(verdict=Verdict(Status.MAX_STEPS.value, _ROUNDING))
     return ended(oracle, state, tolerance, _ROUNDING)
 
