@@ -164,6 +164,16 @@ def test_either_metric(metric: Literal["quasi-newton", "identity"]) -> None:
     torch.testing.assert_close(solution.w[0], torch.tensor([1, 0.3]).double(), rtol=0, atol=1e-5)
 
 
+def test_steps_that_gain_nothing_lead_to_the_phase() -> None:
+    (planes,) = (kink for kink in KINKS if kink.name == "three planes")
+
+    solution = solve(planes.problem, torch.tensor([-3.0, 1.0], dtype=torch.float64), IDBPD(metric="identity"))
+
+    assert solution.status is Status.CONVERGED, solution.reason
+    assert solution.steps <= 1000
+    torch.testing.assert_close(point_of(solution), torch.tensor(planes.x).double(), rtol=0, atol=1e-5)
+
+
 class _Kept:
     """Every state of a run, as a file."""
 

@@ -104,9 +104,8 @@ def watched(oracle: Oracle, state: IDBPDState, jumps: Jumps, tolerance: float) -
     if state.verdict is not None or state.exchange is not None or not isinstance(oracle, TermOracle):
         return state
     is_hopeless = not jumps.can_be_resolved or not _has_several(oracle, state.place.evaluation)
-    if is_hopeless and jumps.is_stagnant:
-        reason = "no step gains anything, and no worst cases met on the way give a certificate"
-        return state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
+    if jumps.is_stagnant:
+        return ended(oracle, state._replace(jumps=jumps), tolerance, "no step gains anything")
     if not is_hopeless and jumps.is_suspicious:
         restoring = state.restoring_from is not None
         begun = look(oracle, state.place, jumps, state.penalty, tolerance, restoring=restoring)
