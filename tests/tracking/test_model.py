@@ -95,7 +95,9 @@ def test_a_network_of_any_kind_can_be_served_without_its_code(folder: Path) -> N
     for rows in (1, 7):
         features = torch.randn(rows, 4, dtype=torch.float64)
         answer = model.predict(pd.DataFrame(features.numpy(), columns=list(FEATURES)))
-        np.testing.assert_array_equal(answer.to_numpy(), network.eval()(features).detach().numpy())
+        expected = network.eval()(features).detach().numpy()
+        # The exported graph may round in another order: on some processors the last bit differs.
+        np.testing.assert_allclose(answer.to_numpy(), expected, rtol=1e-12)
 
 
 def test_a_network_that_cannot_be_served_is_named(folder: Path) -> None:
