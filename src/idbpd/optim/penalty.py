@@ -23,15 +23,17 @@ class Merit(NamedTuple):
     doubts: Sequence[float]  # about f and each g_i, see `doubts`
 
     def at(self, f: float, g: Tensor) -> float:
-        """The value at a point with these values. A violation that may be rounding is none: a large mu would make a
-        wall of it.
-        """
-        return self.objective * f + self.penalty * violation(g - torch.tensor(self.doubts[1:], dtype=torch.float64))
+        """The value at a point with these values."""
+        return self.objective * f + self.penalty * self._violation(g)
 
     def noise(self, g: Tensor) -> float:
         """By how much values near a point with the constraints ``g`` may differ without meaning anything."""
-        is_violated = violation(g - torch.tensor(self.doubts[1:], dtype=torch.float64)) > 0
-        return self.objective * self.doubts[0] + (self.penalty * max(self.doubts[1:]) if is_violated else 0.0)
+        noise = self.objective * self.doubts[0]
+        return noise + self.penalty * max(self.doubts[1:]) if self._violation(g) > 0 else noise
+
+    def _violation(self, g: Tensor) -> float:
+        """What of a violation is not rounding, of which a large mu would make a wall."""
+        return violation(g - torch.tensor(self.doubts[1:], dtype=torch.float64))
 
 
 def doubts(evaluation: Evaluation, gradients: Gradients) -> Tensor:
