@@ -6,7 +6,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.profiler import ProfilerActivity, profile
 
-from idbpd.optim.maximise import ascend
+from idbpd.optim.ascent import ascend
 from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex, Space
 
 A = torch.tensor([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 4.0]], dtype=torch.float64)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from idbpd.optim.maximise import Maximiser, Maximum, maximise
+from idbpd.optim.inner_function import Maximum
+from idbpd.optim.maximise import maximise
 from idbpd.optim.sets import Ball, Box, ChiSquareBall, ConvexSet, KLBall, Simplex, Space
 
 Function = Callable[[Tensor], Tensor]
@@ -120,6 +121,18 @@ MANY_PEAKS: dict[str, tuple[Function, ConvexSet, Tensor, float]] = {
 }
 
 
+class Counting:
+    """A function that counts its calls."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self.calls = 0
+
+    def __call__(self, point: Tensor) -> Tensor:
+        self.calls += 1
+        return self._function(point)
+
+
 def check(found: Maximum, over: ConvexSet, maximum: float, accuracy: float = 1e-12) -> None:
     size = 1.0 + abs(maximum)
     assert found.value.dtype == found.error.dtype == torch.float64
@@ -140,9 +153,7 @@ def test_the_highest_of_many_peaks(name: str) -> None:
     function, over, start, maximum = MANY_PEAKS[name]
     found = maximise(function, over, start)
     assert float(found.value) == pytest.approx(maximum, rel=1e-6)
-    again = Maximiser(over)
-    for _ in range(3):
-        assert float(again(function, found.point).value) >= float(found.value) - 1e-12
+    assert float(maximise(function, over, found.point).value) >= float(found.value) - 1e-12
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e3, 1e9])
@@ -193,17 +204,16 @@ def test_a_concave_quadratic_takes_one_step(seed: int, n: int, kind: str) -> Non
     random = torch.Generator().manual_seed(seed)
     root, b = torch.randn(n, n + 2, generator=random).double(), 3.0 * torch.randn(n, generator=random).double()
     over: ConvexSet = {"box": box(n), "simplex": Simplex(n), "ball": Ball(0.2 * b, 0.7)}[kind]
-    maximiser = Maximiser(over)
     curvature = root @ root.T
-
-    found = maximiser(lambda w: b @ w - 0.5 * w @ curvature @ w, over.centre(b))
-    assert maximiser.calls <= 4  # gradient, Hessian, gradient, and the value at a distant point that verifies the model
-    assert float(found.error) <= 1e-12 * float(curvature.abs().max())
-    for shift in (1.0, 2.0):
-        before = maximiser.calls
-        found = maximiser(lambda w, shift=shift: (b + shift) @ w - 0.5 * w @ curvature @ w, found.point)  # type: ignore[misc]
-        assert maximiser.calls - before <= 3
+    point = over.centre(b)
+    for shift in (0.0, 1.0, 2.0):
+        function = Counting(lambda w, shift=shift: (b + shift) @ w - 0.5 * w @ curvature @ w)  # type: ignore[misc]
+        found = maximise(function, over, point)
+        # The Hessian, a gradient, and the value at a distant point that verifies the model. Over a ball the guess that
+        # the Hessian is -c I comes first.
+        assert function.calls <= (3 if kind != "ball" else 10)
         assert float(found.error) <= 1e-12 * float(curvature.abs().max())
+        point = found.point
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -211,34 +221,29 @@ def test_a_concave_quadratic_takes_one_step(seed: int, n: int, kind: str) -> Non
 def test_robust_losses_of_many_samples_take_one_projection(strength: float, dtype: torch.dtype) -> None:
     n = 20_000
     losses = torch.randn(n, dtype=dtype).square()
-    maximiser = Maximiser(Simplex(n))
 
-    def phi(y: Tensor, scale: float = 1.0) -> Tensor:
-        return scale * (y * losses).sum() - 0.5 * strength * n * (y - 1.0 / n).square().sum()
+    @Counting
+    def phi(y: Tensor) -> Tensor:
+        return (y * losses).sum() - 0.5 * strength * n * (y - 1.0 / n).square().sum()
 
-    found = maximiser(phi, Simplex(n).centre(losses))
-    assert maximiser.calls == 3  # gradient, one Hessian-vector product, and the gradient that verifies
+    with profile(activities=[ProfilerActivity.CPU]) as trace:
+        found = maximise(phi, Simplex(n), Simplex(n).centre(losses))
+    assert phi.calls == 3  # gradient, one Hessian-vector product, and the gradient that verifies
+    assert not [event for event in trace.events() or [] if event.name == "aten::_local_scalar_dense"]
     expected = Simplex(n).project(1.0 / n + losses / (strength * n))
     torch.testing.assert_close(found.point, expected, rtol=1e-4, atol=4.0 * torch.finfo(dtype).eps)
     assert float(found.error) <= 20.0 * torch.finfo(dtype).eps * float(losses.max())
-    with profile(activities=[ProfilerActivity.CPU]) as trace:
-        again = maximiser(lambda y: phi(y, 1.1), found.point)
-    assert maximiser.calls == 5
-    waits = [event for event in trace.events() or [] if event.name == "aten::_local_scalar_dense"]
-    assert len(waits) == 1
-    expected = Simplex(n).project(1.0 / n + 1.1 * losses / (strength * n))
-    torch.testing.assert_close(again.point, expected, rtol=1e-4, atol=4.0 * torch.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("over", [ChiSquareBall(5000, 0.5), KLBall(5000, 0.5), ChiSquareBall(4, 0.1), KLBall(4, 0.1)])
 def test_the_worst_distribution_in_a_divergence_ball(over: ChiSquareBall | KLBall) -> None:
     losses = torch.randn(over.n, dtype=torch.float64)
-    maximiser = Maximiser(over)
-    found = maximiser(lambda y: y @ losses, over.centre(losses))
-    assert maximiser.calls == 3
+    function = Counting(lambda y: y @ losses)
+    found = maximise(function, over, over.centre(losses))
+    assert function.calls == (3 if over.n > 50 else 4)
     torch.testing.assert_close(found.point, over.support(losses))
     assert float(found.error) <= 1e-14
-    curved = maximiser(lambda y: y @ losses - (y.square() * losses.abs()).sum(), found.point)
+    curved = maximise(lambda y: y @ losses - (y.square() * losses.abs()).sum(), over, found.point)
     assert float(curved.error) <= 1e-11
 
 
@@ -253,7 +258,7 @@ def test_many_variables_without_a_closed_form() -> None:
     assert float(found.value) == pytest.approx(float(exact), rel=1e-11)
 
 
-def test_what_is_remembered_never_changes_the_answer() -> None:
+def test_the_maximiser_of_another_function_is_a_start_like_any_other() -> None:
     functions: list[tuple[Function, float]] = [
         (lambda w: 1.0 - (w[0] - 0.5) ** 2, 1.0),
         (lambda w: 1.0 - 9.0 * (w[0] - 0.5) ** 2, 1.0),  # another curvature
@@ -263,17 +268,16 @@ def test_what_is_remembered_never_changes_the_answer() -> None:
         (lambda w: 1.0 - (w[0] - 0.5) ** 2, 1.0),
     ]
     for order in (functions, functions[::-1]):
-        maximiser, w = Maximiser(box(1)), vector(0.0)
+        w = vector(0.0)
         for function, maximum in order:
-            found = maximiser(function, w)
+            found = maximise(function, box(1), w)
             assert float(found.value) == pytest.approx(maximum, abs=1e-4)
             w = found.point
 
 
 def test_a_minimum_is_not_mistaken_for_a_maximum_of_the_same_gradient() -> None:
-    maximiser = Maximiser(box(1))
-    w = maximiser(lambda w: -(w[0] ** 2), vector(0.5)).point
-    assert float(maximiser(lambda w: w[0] ** 2, w).value) == 1.0
+    w = maximise(lambda w: -(w[0] ** 2), box(1), vector(0.5)).point
+    assert float(maximise(lambda w: w[0] ** 2, box(1), w).value) == 1.0
 
 
 def test_a_function_that_takes_no_batch() -> None:
@@ -313,11 +317,11 @@ def test_a_function_without_second_derivatives(n: int) -> None:
 def test_values_that_are_not_finite_come_back_as_they_are(n: int, bad: float) -> None:
     start = torch.zeros(n, dtype=torch.float64)
     for over in (box(n), Space(n), Ball(start, 1.0)):
-        maximiser = Maximiser(over)
-        found = maximiser(lambda w: w.sum() + bad, start)
+        function = Counting(lambda w: w.sum() + bad)
+        found = maximise(function, over, start)
         assert float(found.value) == pytest.approx(bad, nan_ok=True)
         assert float(found.error) == math.inf
-        assert maximiser.calls <= 6
+        assert function.calls <= 6
 
 
 @pytest.mark.parametrize("n", [1, 2, 100])
@@ -343,10 +347,10 @@ def test_a_gradient_that_is_not_finite_certifies_nothing(n: int) -> None:
 @pytest.mark.parametrize("n", [2, 100])
 def test_without_a_maximum_the_error_is_infinite(n: int) -> None:
     for function in (lambda w: w.sum(), lambda w: w.square().sum() + w.sum()):
-        maximiser = Maximiser(Space(n))
-        found = maximiser(function, torch.zeros(n, dtype=torch.float64))
+        counting = Counting(function)
+        found = maximise(counting, Space(n), torch.zeros(n, dtype=torch.float64))
         assert float(found.error) == math.inf
-        assert maximiser.calls < 2_000
+        assert counting.calls < 2_000
 
 
 @settings(max_examples=12, deadline=None)
@@ -359,11 +363,10 @@ def test_never_worse_than_the_start(seed: int, n: int) -> None:
         waves: Tensor = torch.sin(5.0 * a * w) * b - (w - start).abs()
         return waves.sum()
 
-    maximiser = Maximiser(box(n))
     w = box(n).project(start)
-    found = maximiser(function, w)
+    found = maximise(function, box(n), w)
     assert float(found.value) >= float(function(w)) - 1e-13
-    assert float(maximiser(function, found.point).value) >= float(found.value) - 1e-13
+    assert float(maximise(function, box(n), found.point).value) >= float(found.value) - 1e-13
 
 
 def test_a_start_outside_is_projected() -> None:
@@ -395,10 +398,9 @@ def test_the_maximiser_itself_is_right_and_not_only_its_value(over: ConvexSet, s
         curved: Tensor = (root @ w).square().sum() + (w + c).exp().sum() + 0.1 * w.square().sum()
         return 2.0 * (b * w).sum() - curved
 
-    maximiser = Maximiser(over)
     w = over.centre(b)
     for _ in range(2):  # once from afar, once from the answer
-        w = maximiser(function, w).point.requires_grad_()
+        w = maximise(function, over, w).point.requires_grad_()
         (gradient,) = torch.autograd.grad(function(w), w)
         w = w.detach()
         # An error of this size in w is one of the same size in the gradient of the outer problem.

@@ -10,7 +10,7 @@ from torch import Tensor
 from idbpd.optim import IDBPD, Constraint, Problem, Record, Solution, Status, solve
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 from tests.optim.accelerator import Accelerator, Remote
-from tests.optim.bank import CASES, Case, Closed
+from tests.optim.bank import CASES, KINKS, PUBLISHED, Case, Closed, Kink
 from tests.optim.bank.case import closed
 
 
@@ -69,6 +69,44 @@ def test_one_wait_per_evaluation(case: Case, metric: Literal["quasi-newton", "id
     # Checking the start and reading its numbers; then, at the end, the certificate.
     assert first_crossings <= 2
     assert solution.status is Status.CONVERGED or metric == "identity"
+
+
+def has_quadratics(case: Case) -> bool:
+    """Whether its inner functions are quadratics over sets, and no step looks for a kink."""
+    sets = [case.problem.over, *(constraint.over for constraint in case.problem.constraints)]
+    return any(over is not None for over in sets) and case.name not in ("adversarial_logistic", "dro_both_10_0.1")
+
+
+QUADRATIC = [case for case in CASES if has_quadratics(case)]
+
+
+@pytest.mark.parametrize("case", [*PUBLISHED, *QUADRATIC[6::4]], ids=lambda case: case.name)
+def test_one_wait_per_evaluation_where_worst_cases_are_found_by_autograd(case: Case) -> None:
+    counts: list[tuple[int, int]] = []
+    with Accelerator() as accelerator:
+        x0 = Remote(torch.tensor(case.starts[0], dtype=torch.float64))
+        there = solve(case.problem, x0, callback=lambda r: counts.append((accelerator.crossings, r.evaluations)))
+    here = solve(case.problem, torch.tensor(case.starts[0], dtype=torch.float64))
+
+    (first_crossings, first_evaluations), (crossings, evaluations) = counts[0], counts[-1]
+    assert there.status is Status.CONVERGED
+    assert first_crossings <= 2
+    assert crossings - first_crossings <= evaluations - first_evaluations
+    assert isinstance(there.x, Remote)
+    torch.testing.assert_close(there.x.numbers, torch.as_tensor(here.x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["adversarial_logistic", "chebyshev", "diamond"])
+def test_other_worst_cases_are_found_on_the_accelerator_too(name: str) -> None:
+    cases: list[Case | Kink] = [*CASES, *KINKS]
+    problem, start = next((case.problem, case.starts[0]) for case in cases if case.name == name)
+    with Accelerator():
+        there = solve(problem, Remote(torch.tensor(start, dtype=torch.float64)))
+    here = solve(problem, torch.tensor(start, dtype=torch.float64))
+
+    assert there.status is Status.CONVERGED
+    assert isinstance(there.x, Remote)
+    torch.testing.assert_close(there.x.numbers, torch.as_tensor(here.x), rtol=1e-5, atol=1e-5)
 
 
 def test_looking_ahead_changes_the_number_of_evaluations_only() -> None:

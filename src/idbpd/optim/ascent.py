@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.convex_set import ConvexSet
+from idbpd.optim.host import is_here, same
 from idbpd.optim.inner_function import InnerFunction, PointFunction
 
 _POWER_STEPS = 3
@@ -34,26 +35,15 @@ def ascend(
     if steps == 0:
         return y
     size = _inverse_curvature(f, y) if step_size is None else step_size
-    may_look = _may_look(y)
     z = y
     for k in range(steps):
         ahead = over.project(z + size * f.local(z).gradient)
-        if may_look and _same(ahead, z) and _same(ahead, y):
+        if is_here(y) and same(ahead, z) and same(ahead, y):
             break  # a fixed point of the map: all further steps would give the same, to the last bit
         # The classical weights k / (k + 3): no constant of the function is needed.
         z = ahead + k / (k + 3.0) * (ahead - y) if accelerated else ahead
         y = ahead
     return y
-
-
-def _may_look(y: Tensor) -> bool:
-    """Whether its numbers are in host memory, in a type that NumPy knows."""
-    return y.device.type == "cpu" and y.dtype != torch.bfloat16
-
-
-def _same(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors in host memory have the same numbers: a look at memory, no operation that could wait."""
-    return bool((one.numpy() == other.numpy()).all())
 
 
 def _is_multiple(vector: Tensor, unit: Tensor) -> bool:
@@ -76,7 +66,7 @@ def _inverse_curvature(f: InnerFunction, y: Tensor) -> Tensor:
             break
         v = products[0]
         L = torch.linalg.vector_norm(v)
-        if _may_look(y) and _is_multiple(v, unit):
+        if is_here(y) and _is_multiple(v, unit):
             break  # an eigenvector, as every vector is where the curvature is the same in all directions
     slope = torch.linalg.vector_norm(gradient)
     reach = (1.0 + torch.linalg.vector_norm(y)) / torch.where(slope > 0.0, slope, 1.0)

@@ -6,8 +6,12 @@ from typing import final
 import torch
 from torch import Tensor
 
+from idbpd.optim.ascent import ascend
+from idbpd.optim.exact_maximum import exact_maximum
+from idbpd.optim.host import read
+from idbpd.optim.inner_function import InnerFunction, Maximum, PointFunction
 from idbpd.optim.layout import Layout
-from idbpd.optim.maximise import ascend, maximise
+from idbpd.optim.maximise import climb
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 from idbpd.optim.problem import Function, Problem
 from idbpd.optim.sets import ConvexSet
@@ -38,6 +42,35 @@ class AutogradOracle:
 
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
         """Maximise every term from ``warm``: as accurately as possible, or by exactly ``steps`` steps of ascent."""
+        if steps is None:
+            return self.complete(self.attempt(x, warm), warm)
+        return self._evaluation(x, warm, lambda term, f, over, start: _ascended(steps, term, f, over, start))
+
+    def attempt(self, x: Tensor, warm: Maximisers) -> Evaluation:
+        """Maximise every term from ``warm`` as if it were a quadratic in y or w."""
+        return self._evaluation(
+            x, warm, lambda _, f, over, start: exact_maximum(InnerFunction(f), over, over.project(start))
+        )
+
+    def complete(self, evaluation: Evaluation, warm: Maximisers) -> Evaluation:
+        """Maximise the terms that are no quadratics once more, by ascent."""
+        (errors,) = read(evaluation.error)
+        is_open = errors.isinf().tolist()
+        if not any(is_open):
+            return evaluation
+        known = evaluation.maximisers.y, *evaluation.maximisers.w
+        values = torch.cat([evaluation.f.reshape(1), evaluation.g])
+
+        def completed(term: int, f: PointFunction, over: ConvexSet, start: Tensor) -> Maximum:
+            point = known[term]
+            if is_open[term] or point is None:
+                return climb(InnerFunction(f), over, over.project(start))
+            return Maximum(point, values[term], evaluation.error[term])
+
+        return self._evaluation(evaluation.x, warm, completed)
+
+    def _evaluation(self, x: Tensor, warm: Maximisers, maximum: "_Maximum") -> Evaluation:
+        """Every term at ``x``, with the worst case that ``maximum`` finds from ``warm``."""
         points: list[Tensor | None] = []
         values, errors = [], []
         for i, (start, (name, function, over)) in enumerate(zip((warm.y, *warm.w), self._terms, strict=True)):
@@ -46,16 +79,8 @@ class AutogradOracle:
                 with torch.no_grad():
                     point, value = None, value_at(None).detach()
                 error = torch.zeros((), dtype=torch.float64, device=x.device)
-            elif steps is None:
-                maximum = maximise(value_at, over, start)
-                point, value, error = maximum.point, maximum.value, maximum.error
             else:
-                count = steps.objective if i == 0 else steps.constraints
-                point = ascend(value_at, over, start, count, accelerated=steps.accelerated)
-                with torch.no_grad():
-                    value = value_at(point)
-                # What a fixed number of steps misses is unknown without further evaluations.
-                error = torch.full((), torch.inf, dtype=torch.float64, device=x.device)
+                point, value, error = maximum(i, value_at, over, start)
             points.append(point)
             values.append(value.to(torch.float64))
             errors.append(error.to(torch.float64))
@@ -117,3 +142,15 @@ class AutogradOracle:
             return result.reshape(())
 
         return value
+
+
+_Maximum = Callable[[int, PointFunction, ConvexSet, Tensor], Maximum]  # of a term, as a function over a set, from there
+
+
+def _ascended(steps: AscentSteps, term: int, f: PointFunction, over: ConvexSet, start: Tensor) -> Maximum:
+    """What a fixed number of steps leads to."""
+    point = ascend(f, over, start, steps.objective if term == 0 else steps.constraints, accelerated=steps.accelerated)
+    with torch.no_grad():
+        value = f(point).double()
+    # What is missing is unknown without further evaluations.
+    return Maximum(point, value, torch.full_like(value, torch.inf))

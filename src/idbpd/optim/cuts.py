@@ -57,8 +57,12 @@ class Cuts(NamedTuple):
             tuple(self.points[row] for row in chosen),
             tuple(self.idle[row] for row in chosen),
             self.values[chosen],
-            self.gradients[chosen],
+            self.gradients_of(chosen),
         )
+
+    def gradients_of(self, rows: Sequence[int]) -> Tensor:
+        """The gradients of these rows, picked without an index that would have to be sent to the device."""
+        return torch.stack([self.gradients[row] for row in rows]) if rows else self.gradients[:0]
 
     def aged(self, weights: Tensor) -> "Cuts":
         """After a step with these weights."""
@@ -72,44 +76,49 @@ class Cuts(NamedTuple):
 
     def with_points(self, oracle: TermOracle, x: Tensor, found: Sequence[Maximisers]) -> tuple["Cuts", bool]:
         """With those of ``found`` that are new, evaluated at the same ``x``; and whether there were any."""
-        terms, points = list(self.terms), list(self.points)
-        for maximisers in found:
-            for term, point in enumerate((maximisers.y, *maximisers.w)):
-                if not any(own == term and _same(point, other) for own, other in zip(terms, points, strict=True)):
-                    terms.append(term)
-                    points.append(point)
-        old = len(self.terms)
+        terms, points, old = list(self.terms), list(self.points), len(self.terms)
+        candidates = [(term, point) for maximisers in found for term, point in enumerate((maximisers.y, *maximisers.w))]
+        for term, point in _new(list(zip(terms, points, strict=True)), candidates):
+            terms.append(term)
+            points.append(point)
         if len(terms) == old:
             return self, False
         values, gradients = oracle.linearise(x, terms[old:], points[old:])
+        values, have_slopes = read(values, gradients.isfinite().all(1))
         both = Cuts(
             tuple(terms),
             tuple(points),
             (*self.idle, *(0,) * (len(terms) - old)),
-            torch.cat([self.values, read(values)[0]]),
+            torch.cat([self.values, values]),
             torch.cat([self.gradients, gradients]),
         )
         # The worst case of another x need not even have a value here.
-        usable = both.values.isfinite() & read(both.gradients.isfinite().all(1))[0].bool()
-        rows = [row for row, is_so in enumerate(usable.tolist()) if row < old or is_so]
+        usable = (values.isfinite() & have_slopes.bool()).tolist()
+        rows = [row for row in range(len(terms)) if row < old or usable[row - old]]
         return (both if len(rows) == len(terms) else both.kept(rows)), len(rows) > old
 
-    def have_moved(self, oracle: TermOracle, x: Tensor, pairs: Sequence[tuple[int, int]]) -> list[bool]:
+    def have_moved(
+        self, oracle: TermOracle, x: Tensor, pairs: Sequence[tuple[int, int]], slant: float = 0.1
+    ) -> list[bool]:
         """For each pair of rows of one term, whether one is what the other was at another x.
 
         Where a term is strictly concave between two worst cases, higher in the middle than a straight line, its
         maximiser there is unique and has only moved. Where they are so close that rounding hides this, they are one.
+        ``slant`` is the share of their difference by which the middle must be higher: between two peaks of which one
+        is lower it may be a little so, too.
         """
         points = [(self.points[first], self.points[second]) for first, second in pairs]
-        have = [_same(a, b, torch.finfo(x.dtype).eps ** (1 / 3)) for a, b in points]
+        have = _same(points, torch.finfo(x.dtype).eps ** 0.3)
         apart = [pair for pair, is_close in enumerate(have) if not is_close]
         if apart:
             firsts, seconds = ([pairs[pair][side] for pair in apart] for side in (0, 1))
             middles = [_middle(*points[pair]) for pair in apart]
-            (between,) = read(oracle.linearise(x, [self.terms[row] for row in firsts], middles)[0])
+            values, gradients = oracle.linearise(x, [self.terms[row] for row in firsts], middles)
+            # As in `penalty.doubts`: a small value may be the difference of large ones.
+            between, sway = read(values, gradients.abs() @ x.abs())
             one, other = self.values[firsts], self.values[seconds]
-            rounding = 8 * torch.finfo(x.dtype).eps * one.abs()
-            are_bent = between - (one + other) / 2 > 0.1 * (one - other).abs() + rounding
+            rounding = 8 * torch.finfo(x.dtype).eps * (one.abs() + sway)
+            are_bent = between - (one + other) / 2 > slant * (one - other).abs() + rounding
             for pair, is_bent in zip(apart, are_bent.tolist(), strict=True):
                 have[pair] = is_bent
         return have
@@ -127,9 +136,9 @@ class Cuts(NamedTuple):
 
     def present(self, maximisers: Maximisers) -> dict[int, int]:
         """The row of each term with its maximiser; the highest one for want of that."""
-        rows = self.highest(self.values)
-        points = (maximisers.y, *maximisers.w)
-        rows.update({term: row for row, term in enumerate(self.terms) if _same(self.points[row], points[term])})
+        rows, points = self.highest(self.values), (maximisers.y, *maximisers.w)
+        are_same = _same([(self.points[row], points[term]) for row, term in enumerate(self.terms)])
+        rows.update({term: row for row, term in enumerate(self.terms) if are_same[row]})
         return rows
 
     def distinct(self, oracle: TermOracle, here: Evaluation, rows: Sequence[int]) -> "Cuts":
@@ -137,7 +146,7 @@ class Cuts(NamedTuple):
         kept = list(self.present(here.maximisers).values())
         for row in sorted(set(rows) - set(kept), key=lambda row: -number(self.values[row])):
             others = [(other, row) for other in kept if self.terms[other] == self.terms[row]]
-            if not any(self.have_moved(oracle, here.x, others)):
+            if not any(self.have_moved(oracle, here.x, others, slant=1e-3)):
                 kept.append(row)
         return self.kept(sorted(kept))
 
@@ -168,10 +177,35 @@ def no_cuts(x: Tensor) -> Cuts:
     return Cuts((), (), (), torch.zeros(0, dtype=torch.float64), x.new_zeros((0, x.numel())))
 
 
-def _same(one: Tensor | None, other: Tensor | None, near: float = _SAME) -> bool:
-    if one is None or other is None:
-        return one is other
-    return number((one - other).abs().amax().cpu()) <= near * (1.0 + number(one.abs().amax().cpu()))
+_Pair = tuple[Tensor | None, Tensor | None]
+
+
+def _same(pairs: Sequence[_Pair], near: float = _SAME) -> list[bool]:
+    """For each pair of points, whether they are one; by one wait for all."""
+    given = [(one, other) for one, other in pairs if one is not None and other is not None]
+    sizes = [size for one, other in given for size in ((one - other).abs().amax(), one.abs().amax())]
+    numbers = iter(read(*sizes) if sizes else [])
+    return [
+        one is other if one is None or other is None else number(next(numbers)) <= near * (1.0 + number(next(numbers)))
+        for one, other in pairs
+    ]
+
+
+def _new(known: Sequence["_Worst"], candidates: Sequence["_Worst"]) -> list["_Worst"]:
+    """Those of the candidates that are neither known nor the same as an earlier one."""
+    everything = [*known, *candidates]
+    pairs = [
+        (i, j) for i in range(len(known), len(everything)) for j in range(i) if everything[i][0] == everything[j][0]
+    ]
+    are_same = _same([(everything[i][1], everything[j][1]) for i, j in pairs])
+    kept = set(range(len(everything)))
+    for (i, j), is_same in zip(pairs, are_same, strict=True):
+        if is_same and j in kept:
+            kept.discard(i)
+    return [everything[i] for i in range(len(known), len(everything)) if i in kept]
+
+
+_Worst = tuple[int, Tensor | None]  # a term and a point
 
 
 def _middle(one: Tensor | None, other: Tensor | None) -> Tensor | None:

@@ -127,7 +127,7 @@ def _moved(
         cuts, rows = cuts.followed(oracle, there)
     weights = proposal.weights.to(old.gradients)
     none = old.gradients[:0]
-    before, after = Gradients(weights @ old.gradients, none), Gradients(weights @ cuts.gradients[rows], none)
+    before, after = Gradients(weights @ old.gradients, none), Gradients(weights @ cuts.gradients_of(rows), none)
     s = there.x - state.iterate.evaluation.x
     one = torch.ones(1, dtype=torch.float64)
     learnt = learn_pair(state.metric, Step(s, one, proposal.t, before, after), memory)

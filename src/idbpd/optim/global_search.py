@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from idbpd.optim.convex_set import ConvexSet
+from idbpd.optim.host import number, read, truth
 from idbpd.optim.inner_function import InnerFunction
 from idbpd.optim.sets import Ball, Box, Simplex, Space
 
@@ -29,20 +30,20 @@ def promising_starts(
     axes = _axes(over)
     if axes not in _GRID:
         points = over.project(_scattered(over, point, _SCATTERED if batched else _SCATTERED // 4))
-        values = _comparable(f.values(points, batched))
+        (values,) = read(_comparable(f.values(points, batched)))
         order = values.argsort(descending=True)[:2].tolist()
-        return [points[i] for i in order if float(values[i]) > value + margin]
+        return [points[i] for i in order if number(values[i]) > value + margin]
     grid, spacing = _grid(over, point, (_GRID if batched else _COARSE_GRID)[axes])
     points = over.project(grid).reshape(-1, *over.shape)
-    values = _comparable(f.values(points, batched)).reshape(grid.shape[:axes])
-    higher, lower = _neighbourhood_extremes(values)
+    is_beside = ((points - point).abs() <= 1.01 * spacing).reshape(points.shape[0], -1).all(dim=1)
+    values, is_beside = read(_comparable(f.values(points, batched)), is_beside)
+    higher, lower = (extreme.flatten() for extreme in _neighbourhood_extremes(values.reshape(grid.shape[:axes])))
     # A peak between grid points rises above them by no more than values vary around it; what cannot win is not climbed.
     hopeful = (values == higher) & (values + (higher - lower) > value + margin)
     # Nor is the peak that the point itself is on.
-    beside = ((points - point).abs() <= 1.01 * spacing).reshape(points.shape[0], -1).all(dim=1).reshape(values.shape)
-    hopeful &= ~beside | (values > value + margin)
-    order = values[hopeful].argsort(descending=True)[:_STARTS].tolist()
-    return [points[hopeful.flatten()][i] for i in order]
+    hopeful &= ~is_beside.bool() | (values > value + margin)
+    order = torch.where(hopeful, values, -torch.inf).argsort(descending=True)[:_STARTS].tolist()
+    return [points[i] for i in order if truth(hopeful[i])]
 
 
 def can_search(over: ConvexSet) -> bool:
@@ -71,12 +72,12 @@ def _window(over: ConvexSet, point: Tensor) -> tuple[Tensor, Tensor]:
             return point - reach, point + reach
 
 
-def _grid(over: ConvexSet, point: Tensor, per_axis: int) -> tuple[Tensor, float]:
+def _grid(over: ConvexSet, point: Tensor, per_axis: int) -> tuple[Tensor, Tensor]:
     """A grid over the window, its axes first, and its widest spacing. Projected, neighbours stay neighbours."""
     low, high = (bound.flatten() for bound in _window(over, point))
     ticks = torch.linspace(0.0, 1.0, per_axis, dtype=point.dtype, device=point.device)
     mesh = torch.stack(torch.meshgrid(*[ticks] * low.numel(), indexing="ij"), dim=-1)
-    return _complete(over, low + mesh * (high - low)), float((high - low).max()) / (per_axis - 1)
+    return _complete(over, low + mesh * (high - low)), (high - low).amax() / (per_axis - 1)
 
 
 def _scattered(over: ConvexSet, point: Tensor, count: int) -> Tensor:

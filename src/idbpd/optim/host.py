@@ -29,3 +29,16 @@ def index(tensor: Tensor) -> int:
 def truth(tensor: Tensor) -> bool:
     """The value of a boolean tensor with one element that is on the host."""
     return bool(tensor.flatten().tolist()[0])
+
+
+def is_here(tensor: Tensor) -> bool:
+    """Whether its numbers are in host memory, where to look at them is no operation that could wait."""
+    # A subclass of Tensor may have no numbers, and one tensor may stand for many inside `torch.vmap`.
+    if tensor.device.type != "cpu" or type(tensor) is not Tensor or tensor.dtype == torch.bfloat16:
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors that are here have the same numbers."""
+    return bool((one.numpy() == other.numpy()).all())

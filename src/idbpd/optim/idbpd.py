@@ -31,7 +31,6 @@ from idbpd.optim.secant import Step, learn_pair, learn_scale
 from idbpd.optim.turns import (
     UNBOUNDED,
     IDBPDState,
-    afresh,
     displace,
     ended,
     exchanged,
@@ -39,6 +38,7 @@ from idbpd.optim.turns import (
     judged,
     leave,
     restore,
+    visited,
     watched,
 )
 
@@ -105,9 +105,8 @@ class IDBPD:
 
     def init(self, oracle: Oracle, x: Tensor) -> IDBPDState:
         """The start, with the identity as the metric."""
-        evaluation = oracle.evaluate(x, oracle.start(x))
         none = torch.zeros(oracle.constraint_count, dtype=torch.float64)
-        place, slopes, _ = afresh(oracle, evaluation, none)
+        place, slopes, *_ = visited(oracle, x, oracle.start(x), none)
         floor = -max(1.0, abs(place.f)) / torch.finfo(x.dtype).eps ** 2
         return IDBPDState(
             place, slopes, None, 0.0, False, torch.inf, 0, 1.0, floor, none, None, torch.inf, 0, place.worst, 0, None
@@ -179,7 +178,7 @@ class IDBPD:
             following = state._replace(
                 penalty=penalty, margin=margin, t=1.0 if self.metric == "identity" else found.proposal.t
             )
-            there, learnt, ahead = self._go(oracle, following, found)
+            there, learnt, ahead, _ = self._go(oracle, following, found)
             if there.worst < torch.inf:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+_FEW = 3  # rows of a Hessian that are as fast one by one
 _CHUNK = 150  # points at once: a function of large data must not need that many times its memory for a whole grid
 
 PointFunction = Callable[[Tensor], Tensor]
@@ -18,6 +19,14 @@ class Local(NamedTuple):
     point: Tensor
     value: Tensor
     gradient: Tensor
+
+
+class Maximum(NamedTuple):
+    """A maximiser, its value and the estimated bound on what is missing to the maximum (both float64 scalars)."""
+
+    point: Tensor
+    value: Tensor
+    error: Tensor
 
 
 class InnerFunction:
@@ -64,7 +73,7 @@ class InnerFunction:
                 return None
 
     def second_order(self, point: Tensor) -> tuple[Local, Tensor | None]:
-        """Value, gradient and Hessian; the Hessian over the flattened coordinates, in float64 on the host."""
+        """Value, gradient and Hessian; the Hessian over the flattened coordinates, in float64."""
         with torch.enable_grad():
             leaf = point.detach().requires_grad_(True)
             value = self._call(leaf)
@@ -72,12 +81,11 @@ class InnerFunction:
             here = Local(point, value.detach().double(), gradient.detach())
             n = point.numel()
             if not gradient.requires_grad:
-                return here, torch.zeros(n, n, dtype=torch.float64)
-            try:
-                rows = [_gradient(entry, leaf, again=True).flatten() for entry in gradient.flatten().unbind()]
-            except RuntimeError:  # e.g. an operation whose backward pass is marked as not differentiable
-                return here, None
-        matrix = torch.stack(rows).to("cpu", torch.float64)
+                return here, torch.zeros(n, n, dtype=torch.float64, device=point.device)
+            rows = _rows(gradient, leaf)
+        if rows is None:
+            return here, None
+        matrix = rows.reshape(n, n).double()
         return here, 0.5 * (matrix + matrix.T)
 
     def _call(self, point: Tensor) -> Tensor:
@@ -95,3 +103,25 @@ def _gradient(value: Tensor, leaf: Tensor, keep_graph: bool = False, again: bool
     keep = keep_graph or again
     (gradient,) = torch.autograd.grad(value, leaf, create_graph=keep_graph, retain_graph=keep, allow_unused=True)
     return torch.zeros_like(leaf) if gradient is None else gradient
+
+
+def _rows(gradient: Tensor, leaf: Tensor) -> Tensor | None:
+    """The gradients of all entries of ``gradient``, in one pass where its operations can be batched; None where it
+    cannot be differentiated.
+    """
+    n = leaf.numel()
+    if n > _FEW:
+        units = torch.eye(n, dtype=gradient.dtype, device=gradient.device).reshape(n, *gradient.shape)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # as in `InnerFunction.values`
+                (rows,) = torch.autograd.grad(
+                    gradient, leaf, units, retain_graph=True, allow_unused=True, is_grads_batched=True
+                )
+            return torch.zeros_like(units) if rows is None else rows
+        except RuntimeError:  # no batching, or no second derivative at all
+            pass
+    try:
+        return torch.stack([_gradient(entry, leaf, again=True) for entry in gradient.flatten().unbind()])
+    except RuntimeError:  # e.g. an operation whose backward pass is marked as not differentiable
+        return None

@@ -84,7 +84,7 @@ def look(
     only = cuts.kept(list(highest.values()))
     alone, together = (_left(here, values, some, restoring=restoring) for some in (only, cuts))
     top = [highest[term] for term in cuts.terms]
-    (sizes,) = read(torch.linalg.vector_norm((cuts.gradients - cuts.gradients[top]).to(torch.float64), dim=1))
+    (sizes,) = read(torch.linalg.vector_norm((cuts.gradients - cuts.gradients_of(top)).to(torch.float64), dim=1))
     is_near = cuts.values[top] - cuts.values <= _NEAR * (1 + place.length) * sizes
     has_kink = together <= (1 - _EXPLAINED) * alone or bool((is_near & (sizes > _SHARP * alone)).any())
     return begin(oracle, here, cuts, penalty, tolerance) if has_kink else None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.host import number, read
 from idbpd.optim.inner_function import InnerFunction, Local
 from idbpd.optim.quadratic_program import maximise_quadratic, maximise_separable
 from idbpd.optim.sets import Ball, Box, ConvexSet
@@ -60,7 +61,8 @@ class Visited(NamedTuple):
     @classmethod
     def of(cls, here: Local) -> "Visited":
         """Read the numbers out of the tensors."""
-        return cls(here, here.point.flatten().tolist(), float(here.value), here.gradient.flatten().tolist())
+        point, value, gradient = read(here.point, here.value, here.gradient)
+        return cls(here, point.flatten().tolist(), number(value), gradient.flatten().tolist())
 
     @property
     def is_finite(self) -> bool:
@@ -90,14 +92,10 @@ class Ascended(NamedTuple):
 
 
 def newton_ascent(
-    f: InnerFunction, over: ConvexSet, start: Tensor, known: Curvature | None, *, accuracy: float, max_steps: int
+    f: InnerFunction, over: ConvexSet, start: Tensor, *, accuracy: float, max_steps: int
 ) -> Ascended | None:
-    """Ascend from ``start``, a point of the set, first with the curvature ``known`` beforehand, then with fresh ones.
-
-    On a quadratic function of known curvature this takes two gradients. None when there is no second derivative.
-    """
-    at, curvature = (_visit(f, start), known) if known is not None else _examine(f, start)
-    is_fresh = known is None
+    """Ascend from ``start``, a point of the set. None when there is no second derivative."""
+    at, curvature = _examine(f, start)
     far = _FAR * (1.0 + max(map(abs, at.point)))
     patience = _PATIENCE
     steps = 0
@@ -108,18 +106,16 @@ def newton_ascent(
             return Ascended(at, quality, curvature)
         if quality.is_good:
             return _polish(f, over, Ascended(at, quality, curvature))
-        ahead = _search(f, over, at, curvature, quality=quality, halvings=_HALVINGS if is_fresh else 0)
-        if ahead is None and is_fresh:
+        ahead = _search(f, over, at, curvature, quality)
+        if ahead is None:
             return Ascended(at, quality, curvature)
-        if ahead is not None:
-            steps += 1
-            before, quality = quality, _assess(over, ahead, curvature, accuracy)
-            patience -= quality.error > 0.5 * before.error and ahead.value - at.value <= before.noise
-            at = ahead
-            if quality.is_good:
-                return _polish(f, over, Ascended(at, quality, curvature))
+        steps += 1
+        before, quality = quality, _assess(over, ahead, curvature, accuracy)
+        patience -= quality.error > 0.5 * before.error and ahead.value - at.value <= before.noise
+        at = ahead
+        if quality.is_good:
+            return _polish(f, over, Ascended(at, quality, curvature))
         at, curvature = _examine(f, at.here.point)
-        is_fresh = True
     return None
 
 
@@ -129,7 +125,7 @@ def _visit(f: InnerFunction, point: Tensor) -> Visited:
 
 def _examine(f: InnerFunction, point: Tensor) -> tuple[Visited, Curvature | None]:
     here, hessian = f.second_order(point)
-    return Visited.of(here), None if hessian is None else Curvature.of(hessian)
+    return Visited.of(here), None if hessian is None else Curvature.of(hessian.cpu())
 
 
 def _polish(f: InnerFunction, over: ConvexSet, end: Ascended) -> Ascended:
@@ -156,7 +152,8 @@ def _polish(f: InnerFunction, over: ConvexSet, end: Ascended) -> Ascended:
 
 
 def _point(over: ConvexSet, at: Visited, flat: list[float]) -> Tensor:
-    return over.project(at.here.point.new_tensor(flat).reshape(at.here.point.shape))
+    point = torch.tensor(flat, dtype=torch.float64).to(at.here.point)
+    return over.project(point.reshape(at.here.point.shape))
 
 
 def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float) -> Quality:
@@ -164,12 +161,12 @@ def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float)
     if not at.is_finite:
         return Quality(math.inf, 0.0, 0.0)
     y, g = at.point, at.gradient
-    s = over.support(at.here.gradient).flatten().tolist() if over.is_bounded else _target(over, at, curvature)
+    s = _numbers(over.support(at.here.gradient)) if over.is_bounded else _target(over, at, curvature)
     d = [si - yi for si, yi in zip(s, y, strict=True)]
     error = max(0.0, _dot(g, d))
     # Where the model has no maximum, nothing bounds the function.
     if not over.is_bounded and error > 0.0:
-        error = error - 0.5 * bend(curvature.model, d) if curvature.is_concave and curvature.size > 0.0 else math.inf
+        error = error - 0.5 * _bend(curvature.model, d) if curvature.is_concave and curvature.size > 0.0 else math.inf
     magnitude = sum(abs(gi) * (abs(yi) + abs(di)) for gi, yi, di in zip(g, y, d, strict=True))
     eps = torch.finfo(at.here.point.dtype).eps
     noise = 4.0 * eps * (abs(at.value) + magnitude)
@@ -181,15 +178,13 @@ def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float)
     return Quality(error, max(accuracy**2 * scale, 0.5 * curvature.size * reach * (8.0 * eps) ** 2), noise)
 
 
-def _search(
-    f: InnerFunction, over: ConvexSet, at: Visited, curvature: Curvature, *, quality: Quality, halvings: int
-) -> Visited | None:
+def _search(f: InnerFunction, over: ConvexSet, at: Visited, curvature: Curvature, quality: Quality) -> Visited | None:
     """Backtrack along the step to the model's maximum until the value is better; the error, where values are noise."""
     d = [zi - yi for zi, yi in zip(_target(over, at, curvature), at.point, strict=True)]
     # What <g, d> is at least, as d leads to the model's maximum; near the end the inner product itself is rounding.
-    slope = bend(curvature.model, d) if curvature.size > 0.0 else _dot(at.gradient, d)
+    slope = _bend(curvature.model, d) if curvature.size > 0.0 else _dot(at.gradient, d)
     length = 1.0
-    for _ in range(1 + halvings):
+    for _ in range(1 + _HALVINGS):
         flat = [yi + length * di for yi, di in zip(at.point, d, strict=True)]
         ahead = _visit(f, _point(over, at, flat))
         if ahead.value == math.inf:
@@ -209,22 +204,27 @@ def _search(
 def _target(over: ConvexSet, at: Visited, curvature: Curvature) -> list[float]:
     """The maximiser of the model; for a linear function that of its direction."""
     if curvature.size == 0.0 and over.is_bounded:
-        return over.support(at.here.gradient).flatten().tolist()
+        return _numbers(over.support(at.here.gradient))
     if curvature.size == 0.0:
         # Flat here, perhaps not further out: a step that grows with the distance soon knows.
         steepness = math.sqrt(_dot(at.gradient, at.gradient)) or 1.0
         reach = 100.0 * (1.0 + math.sqrt(_dot(at.point, at.point))) / steepness
-        return over.project(at.here.point + reach * at.here.gradient).flatten().tolist()
+        return _numbers(over.project(at.here.point + reach * at.here.gradient))
     if curvature.diagonal is not None and isinstance(over, Box):
         return maximise_separable(at.gradient, curvature.diagonal, over, at.point)
     if curvature.diagonal is not None and min(curvature.diagonal) == max(curvature.diagonal):
         point, gradient = at.here.point.double(), at.here.gradient.double()
-        return over.project(point + gradient / curvature.diagonal[0]).flatten().tolist()
+        return _numbers(over.project(point + gradient / curvature.diagonal[0]))
     g, y = (torch.tensor(numbers, dtype=torch.float64) for numbers in (at.gradient, at.point))
     return maximise_quadratic(g, curvature.model, over, y).tolist()
 
 
-def bend(matrix: Tensor, d: list[float]) -> float:
+def _numbers(tensor: Tensor) -> list[float]:
+    numbers: list[float] = read(tensor)[0].flatten().tolist()
+    return numbers
+
+
+def _bend(matrix: Tensor, d: list[float]) -> float:
     """``d.M d``."""
     step = torch.tensor(d, dtype=torch.float64)
     return float(step @ matrix @ step)

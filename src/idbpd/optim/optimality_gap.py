@@ -10,10 +10,11 @@ from idbpd.optim.inner_function import Local
 
 
 class Gap(NamedTuple):
-    """A bound on ``max - value``, and the size of the terms it is a difference of; both float64."""
+    """A bound on ``max - value``; float64."""
 
     bound: Tensor
-    magnitude: Tensor
+    magnitude: Tensor  # the size of the terms that the bound is a difference of
+    reach: Tensor  # the square of the distance to the point where the bound would be attained
 
 
 def linear_gap(over: ConvexSet, here: Local) -> Gap:
@@ -21,16 +22,17 @@ def linear_gap(over: ConvexSet, here: Local) -> Gap:
     g, y = here.gradient.double(), here.point.double()
     s = over.support(here.gradient).double()
     # Summed coordinate by coordinate, where s - y is small: two inner products would cancel.
-    return Gap((g * (s - y)).sum().clamp(min=0.0), (g.abs() * (s.abs() + y.abs())).sum())
+    d = s - y
+    return Gap((g * d).sum().clamp(min=0.0), (g.abs() * (s.abs() + y.abs())).sum(), d.square().sum())
 
 
 def curved_gap(over: ConvexSet, here: Local, curvature: Tensor | float) -> Gap:
     """``max_v <g, v - y> - c/2 ||v - y||^2``: the bound for a function of curvature at least c, on any set."""
     g, y = here.gradient.double(), here.point.double()
     d = over.project(y + g / curvature) - y
-    return Gap(
-        ((g * d).sum() - 0.5 * curvature * d.square().sum()).clamp(min=0.0), (g.abs() * (d.abs() + y.abs())).sum()
-    )
+    reach = d.square().sum()
+    bound = ((g * d).sum() - 0.5 * curvature * reach).clamp(min=0.0)
+    return Gap(bound, (g.abs() * (d.abs() + y.abs())).sum(), reach)
 
 
 def rounding(here: Local, gap: Gap) -> Tensor:

@@ -73,6 +73,19 @@ class Oracle(Protocol):
 
 
 @runtime_checkable
+class PromptOracle(Oracle, Protocol):
+    """An oracle that can also evaluate without waiting for the device, where the inner maxima allow it."""
+
+    def attempt(self, x: Tensor, warm: Maximisers) -> Evaluation:
+        """As `evaluate`, but without a wait. Where that takes a look at numbers, the error is infinite."""
+        ...
+
+    def complete(self, evaluation: Evaluation, warm: Maximisers) -> Evaluation:
+        """An attempt whose infinite errors were made up for, with as many waits as it takes."""
+        ...
+
+
+@runtime_checkable
 class CutOracle(Oracle, Protocol):
     """An oracle that also knows a constraint at a w of the method's choice: what methods of cuts need."""
 
@@ -96,3 +109,13 @@ class TermOracle(Oracle, Protocol):
         the objective, term 1 + i constraint i; the point is None for a term without a set.
         """
         ...
+
+
+def attempt(oracle: Oracle, x: Tensor, warm: Maximisers) -> Evaluation:
+    """Evaluate without waiting, if the oracle can."""
+    return oracle.attempt(x, warm) if isinstance(oracle, PromptOracle) else oracle.evaluate(x, warm)
+
+
+def complete(oracle: Oracle, evaluation: Evaluation, warm: Maximisers) -> Evaluation:
+    """Make up for what an attempt could not do; ``evaluation`` itself where the oracle did all that it can."""
+    return oracle.complete(evaluation, warm) if isinstance(oracle, PromptOracle) else evaluation

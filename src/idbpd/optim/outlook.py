@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.model import Proposal
-from idbpd.optim.oracle import Evaluation, Oracle
+from idbpd.optim.oracle import Evaluation, Oracle, attempt
 
 _CORRECTIONS = 3  # of the guess which multipliers are positive
 _AGREEMENT = 1e-9
@@ -54,7 +54,7 @@ class Outlook(NamedTuple):
         x = here.x + (-self.t * weights).to(rows) @ rows
         # Gradients that are not finite lead nowhere; functions need not bear a point that is not.
         x = torch.where(x.isfinite().all(), x, here.x)
-        return self.oracle.evaluate(x, here.maximisers), weights
+        return attempt(self.oracle, x, here.maximisers), weights
 
     def _weights(self, gram: Tensor) -> Tensor:
         """The weights that `Model.propose` will find, as far as they can be told here."""

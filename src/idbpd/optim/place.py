@@ -42,11 +42,12 @@ class Slopes(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A place, its slopes, and the trial beyond it where one was made."""
+    """A place, its slopes, the trial beyond it where one was made, and whether a maximum at the place is still open."""
 
     place: Place
     slopes: Slopes
     ahead: Ahead | None
+    is_open: bool
 
 
 def arrive(
@@ -74,10 +75,11 @@ def arrive(
     of_trial: tuple[Tensor, ...] = ()
     if outlook is not None:
         trial, weights = outlook.trial(evaluation, rows, gram)
-        of_trial = (weights, trial.f, trial.g, (trial.x != x).any())
-    f, g, products, gram, doubtful, length, scale, kept, *of_trial_read = read(
+        of_trial = (weights, trial.f, trial.g, (trial.x != x).any(), trial.error)
+    f, g, error, products, gram, doubtful, length, scale, kept, *of_trial_read = read(
         evaluation.f,
         evaluation.g,
+        evaluation.error,
         vectors @ vectors.T,
         gram,
         doubts(evaluation, gradients),
@@ -88,8 +90,9 @@ def arrive(
     )
     ahead = None
     if outlook is not None:
-        weights, f_trial, g_trial, moved = of_trial_read
-        ahead = Ahead(trial, outlook.t, weights, number(f_trial), g_trial, truth(moved))
+        weights, f_trial, g_trial, moved, error_trial = of_trial_read
+        if not truth(error_trial.isinf().any()):  # else it takes waits to evaluate: that is left to the search
+            ahead = Ahead(trial, outlook.t, weights, number(f_trial), g_trial, truth(moved))
     multipliers, worst = _certify(number(f), g, products, around)
     on_device = multipliers.to(x.device)
     place = Place(
@@ -106,7 +109,7 @@ def arrive(
         number(length),
     )
     metric = learnt.metric if truth(kept) else before
-    return Arrival(place, Slopes(metric, number(scale), rows, gram), ahead)
+    return Arrival(place, Slopes(metric, number(scale), rows, gram), ahead, truth(error.isinf().any()))
 
 
 def unlearnt(place: Place, scale: float) -> Slopes:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from idbpd.optim.host import number, read, truth
 from idbpd.optim.model import Model, Proposal, violation
-from idbpd.optim.oracle import Evaluation, Maximisers, Oracle
+from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, attempt, complete
 from idbpd.optim.outlook import Ahead
 from idbpd.optim.penalty import Merit
 
@@ -59,8 +59,7 @@ def search(
         if ahead is not None and ahead.is_trial(proposal):
             evaluation, f_new, g_new, moved = ahead.evaluation, ahead.f, ahead.g, ahead.moved
         else:
-            evaluation = oracle.evaluate(here.x + model.direction(proposal), here.maximisers)
-            f_new, g_new, moved = _values(evaluation, here)
+            evaluation, f_new, g_new, moved = _tried(oracle, here.x + model.direction(proposal), here)
         if not moved:
             break
         if f_new == -math.inf and merit.objective > 0 and truth((g_new <= 0).all()):
@@ -78,8 +77,7 @@ def search(
             and number(proposal.multipliers.sum()) > 0
         ):
             corrected = model.propose(t, merit.penalty, g_new - proposal.change)
-            again = oracle.evaluate(here.x + model.direction(corrected), here.maximisers)
-            f_again, g_again, _ = _values(again, here)
+            again, f_again, g_again, _ = _tried(oracle, here.x + model.direction(corrected), here)
             gained = start - _credited(merit, proposal, values, f_again, g_again)
             if gained >= _SUFFICIENT * proposal.reduction - doubt:
                 return Found(again, corrected, g_again, 1, evaluation.maximisers)
@@ -90,10 +88,16 @@ def search(
     return None
 
 
-def _values(evaluation: Evaluation, here: Evaluation) -> tuple[float, Tensor, bool]:
-    """The values of a trial, and whether it differs from ``here`` at all in this precision: one wait for all."""
-    f, g, moved = read(evaluation.f, evaluation.g, (evaluation.x != here.x).any())
-    return number(f), g, truth(moved)
+def _tried(oracle: Oracle, x: Tensor, here: Evaluation) -> tuple[Evaluation, float, Tensor, bool]:
+    """A trial, its values, and whether it differs from ``here`` at all in this precision: one wait for all, unless the
+    inner maxima want more.
+    """
+    evaluation = attempt(oracle, x, here.maximisers)
+    f, g, error, moved = read(evaluation.f, evaluation.g, evaluation.error, (x != here.x).any())
+    if truth(error.isinf().any()):
+        evaluation = complete(oracle, evaluation, here.maximisers)
+        f, g = read(evaluation.f, evaluation.g)
+    return evaluation, number(f), g, truth(moved)
 
 
 def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_new: float, g_new: Tensor) -> float:

@@ -11,6 +11,8 @@ import math
 import torch
 from torch import Tensor
 
+from idbpd.optim.host import is_here
+
 _LONG = 4096  # below, the fixed cost of Newton's method is more than a sort
 
 
@@ -23,23 +25,14 @@ def project_onto_simplex(v: Tensor) -> Tensor:
     # Only differences to the largest entry matter. With it at 0 theta is in [-1, 0) and the support in (-1, 0],
     # whatever the scale of v; v without a projection has become NaN, all of it or at the largest entry.
     u = v - v.amax(dim=-1, keepdim=True)
-    theta = _newton_threshold(u) if _is_long_in_host_memory(v) else _sorted_threshold(u)
+    is_long = v.dim() == 1 and v.numel() >= _LONG
+    theta = _newton_threshold(u) if is_long and is_here(v) else _sorted_threshold(u)
     p = (u - theta).relu_()
     # What rounding left of sum p - 1 goes by a Newton step on p, whose entries are smaller than those of v. Signs
     # count and select: comparing and choosing cost several times as much, and would lose NaN.
     positive = p.sign()
     excess = (p.sum(dim=-1, keepdim=True) - 1.0) / positive.sum(dim=-1, keepdim=True)
     return torch.addcmul(p, positive, -excess).relu_()
-
-
-def _is_long_in_host_memory(v: Tensor) -> bool:
-    """Whether to look at numbers on the way: not where that waits for a device, nor where there are none to look at.
-
-    The latter are subclasses of Tensor without data, and one vector that stands for many inside `torch.vmap`.
-    """
-    if v.dim() != 1 or v.numel() < _LONG or v.device.type != "cpu" or type(v) is not Tensor:
-        return False
-    return not torch._C._functorch.is_functorch_wrapped_tensor(v)
 
 
 def _sorted_threshold(u: Tensor) -> Tensor:

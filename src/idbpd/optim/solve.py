@@ -13,7 +13,16 @@ from idbpd.optim.idbpd import IDBPD
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.layout import Layout, Point, flatten
 from idbpd.optim.method import Iterate, Method, Status
-from idbpd.optim.oracle import AscentSteps, CutOracle, Evaluation, Gradients, Maximisers, Oracle, TermOracle
+from idbpd.optim.oracle import (
+    AscentSteps,
+    CutOracle,
+    Evaluation,
+    Gradients,
+    Maximisers,
+    Oracle,
+    PromptOracle,
+    TermOracle,
+)
 from idbpd.optim.problem import Problem
 from idbpd.optim.solution import Record, RunState, Solution, empty_history, first_best
 
@@ -255,11 +264,23 @@ class _Counted:
 
 
 class _CountedTerms(_Counted):
-    """The same for an oracle that knows its terms at any y and w. A term at one point counts as one gradient."""
+    """The same for an oracle that knows its terms at any y and w (a term at one point counts as one gradient), and may
+    not have to wait.
+    """
 
     def __init__(self, oracle: TermOracle) -> None:
         super().__init__(oracle)
         self._terms = oracle
+        self._prompt = oracle if isinstance(oracle, PromptOracle) else None
+
+    def attempt(self, x: Tensor, warm: Maximisers) -> Evaluation:
+        if self._prompt is None:
+            return self.evaluate(x, warm)
+        self.evaluations += 1
+        return self._prompt.attempt(x, warm)
+
+    def complete(self, evaluation: Evaluation, warm: Maximisers) -> Evaluation:
+        return evaluation if self._prompt is None else self._prompt.complete(evaluation, warm)
 
     def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
         self.gradients += len(terms)

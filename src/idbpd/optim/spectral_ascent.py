@@ -70,7 +70,7 @@ def _gap(over: ConvexSet, here: Local, curvature: float) -> Gap:
     if curvature > 0.0:
         return curved_gap(over, here, curvature)
     gap = curved_gap(over, here, 1.0)
-    return Gap(torch.where((here.gradient == 0.0).all(), 0.0, torch.inf).double(), gap.magnitude)
+    return gap._replace(bound=torch.where((here.gradient == 0.0).all(), 0.0, torch.inf).double())
 
 
 def _first_length(here: Local) -> float:

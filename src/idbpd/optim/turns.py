@@ -15,7 +15,7 @@ from idbpd.optim.jumps import Jumps, look
 from idbpd.optim.method import Status, Verdict
 from idbpd.optim.metric import identity
 from idbpd.optim.model import violation
-from idbpd.optim.oracle import Evaluation, Oracle, TermOracle
+from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, PromptOracle, TermOracle, attempt
 from idbpd.optim.outlook import Ahead
 from idbpd.optim.place import Arrival, Place, Slopes, arrive, unlearnt
 from idbpd.optim.secant import Learnt
@@ -56,6 +56,14 @@ def afresh(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> Arrival:
     metric = identity(evaluation.x)
     kept = torch.ones((), dtype=torch.bool, device=evaluation.x.device)
     return arrive(evaluation, oracle.differentiate(evaluation), around, Learnt(metric, kept), metric)
+
+
+def visited(oracle: Oracle, x: Tensor, warm: Maximisers, around: Tensor) -> Arrival:
+    """A point that is evaluated here for the first time, with one wait if the inner maxima do not want more."""
+    arrival = afresh(oracle, attempt(oracle, x, warm), around)
+    if not (arrival.is_open and isinstance(oracle, PromptOracle)):
+        return arrival
+    return afresh(oracle, oracle.complete(arrival.place.evaluation, warm), around)
 
 
 def forgetful(state: IDBPDState) -> IDBPDState:
@@ -120,7 +128,7 @@ def exchanged(oracle: TermOracle, state: IDBPDState, following: Exchange) -> IDB
     if not following.over:
         unbounded = number(following.values[0]) < state.floor and violation(following.values[1:]) == 0
         return state._replace(exchange=following, verdict=UNBOUNDED if unbounded else None)
-    place, slopes, _ = afresh(oracle, following.iterate.evaluation, state.place.certifying)
+    place, slopes, *_ = afresh(oracle, following.iterate.evaluation, state.place.certifying)
     moved = truth((place.evaluation.x != state.place.evaluation.x).any())
     state = state._replace(place=place, slopes=slopes, ahead=None, t=1.0, margin=torch.zeros_like(place.g))
     state = state._replace(exchange=None, penalty=0.0, stalled=0, best_worst=min(place.worst, state.best_worst))
@@ -151,8 +159,7 @@ def displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
         reason = f"the violation {least:.3e} cannot be reduced near this point"
         return state._replace(verdict=Verdict(Status.INFEASIBLE.value, reason))
     here = state.place.evaluation
-    evaluation = oracle.evaluate(restoration.displaced(here.x, count), here.maximisers)
-    there, *_ = afresh(oracle, evaluation, state.place.certifying)
+    there = visited(oracle, restoration.displaced(here.x, count), here.maximisers, state.place.certifying).place
     place = there if there.worst < torch.inf else state.place
     slopes = unlearnt(place, restoration.first_scale(place))
     return state._replace(place=place, slopes=slopes, ahead=None, t=1.0, least_violation=least, displacements=count + 1)

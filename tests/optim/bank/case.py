@@ -27,7 +27,7 @@ class Case:
 
 
 def t(values: Sequence[float] | Tensor, like: Tensor) -> Tensor:
-    return torch.as_tensor(values, dtype=like.dtype)
+    return torch.as_tensor(values).to(like.device, like.dtype)
 
 
 def closed(

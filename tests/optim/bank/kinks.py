@@ -23,7 +23,7 @@ class Kink:
 
 
 def like(x: Tensor, *rows: object) -> Tensor:
-    return torch.tensor(rows, dtype=x.dtype)
+    return torch.tensor(rows, dtype=x.dtype).to(x.device)
 
 
 def sides(n: int) -> Box:
