@@ -47,7 +47,7 @@ METHODS: tuple[str, ...] = tuple(_MAKERS)
 
 # What a fair comparison tries of each method. The paper gives the first; it does not say how its competitors were
 # tuned, so they get the same step sizes, and Cooper the learning rates that its authors advise and their neighbours.
-_RATES: dict[str, tuple[float, ...]] = {"primal_rate": (1e-3, 3e-3, 1e-2, 3e-2), "dual_rate": (1e-2, 1e-1, 1.0)}
+_RATES: dict[str, tuple[float, ...]] = {"primal_rate": (1e-3, 3e-3, 1e-2, 3e-2), "dual_rate": (1e-3, 1e-2, 1e-1, 1.0)}
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "idbpd_paper": {"gamma": GAMMAS, "alpha": ALPHAS},
     "idbpd_theorem2": {"factor": (1e-2, 1e-1, 1.0)},
