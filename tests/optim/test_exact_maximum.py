@@ -12,8 +12,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.profiler import ProfilerActivity, profile
 
 from idbpd.optim.active_bounds import bounds_of, maximise_within
-from idbpd.optim.exact_maximum import exact_maximum
+from idbpd.optim.exact_maximum import exact_maximum, is_strict_quadratic
 from idbpd.optim.inner_function import InnerFunction
+from idbpd.optim.maximise import maximise
 from idbpd.optim.quadratic_program import maximise_quadratic
 from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex, Space
 from tests.optim.accelerator import Accelerator, Remote
@@ -88,6 +89,46 @@ def test_what_is_not_shown_has_an_infinite_error(name: str) -> None:
 def test_a_flat_direction_does_not_blur_the_others() -> None:
     found = exact_maximum(InnerFunction(lambda w: w[0] - w[1] ** 2 + 0.2 * w[1]), Box(-SIDES[:2], 1.0), SIDES[:2])
     assert found.point.tolist() == pytest.approx([1.0, 0.1], abs=1e-13)
+
+
+@pytest.mark.parametrize("curvature", [1e5, 1e6])
+def test_a_faint_upward_curvature_is_seen_in_single_precision(curvature: float) -> None:
+    # From a point that is stationary in that direction, as the centre of a box is.
+    box, start = Box(-torch.ones(2), 1.0), torch.zeros(2)
+    found = exact_maximum(InnerFunction(lambda w: -0.5 * curvature * w[0] ** 2 + 0.5 * w[1] ** 2), box, start)
+    assert float(found.error) == math.inf
+    found = maximise(lambda w: -0.5 * curvature * w[0] ** 2 + 0.5 * w[1] ** 2, box, start)
+    assert float(found.value) == 0.5
+
+
+def test_a_faint_downward_curvature_is_not_blurred_in_single_precision() -> None:
+    start = torch.tensor([1000.0, 0.0])
+    found = maximise(lambda w: -0.5e6 * (w[0] - 1000) ** 2 - 0.5 * w[1] ** 2 + w[1], Space(2), start)
+    assert found.point.tolist() == [1000.0, 1.0]
+
+
+def test_a_linear_function_has_no_maximum_without_bounds_however_flat_it_is() -> None:
+    start = torch.tensor([0.0, 1e6])
+    found = exact_maximum(InnerFunction(lambda w: -(w[0] ** 2) + 5e-3 * w[1]), Space(2), start)
+    assert float(found.error) == math.inf
+
+
+def test_the_maximiser_of_a_linear_function_on_a_sphere_is_exact() -> None:
+    direction = torch.tensor([3.0, 4.0], dtype=torch.float64)
+    start = torch.tensor([0.6 + 1e-8, 0.8 - 0.75e-8], dtype=torch.float64)  # its value is right to 1e-16
+    found = exact_maximum(InnerFunction(lambda w: w @ direction), Ball(torch.zeros(2).double(), 1.0), start)
+    assert found.point.tolist() == pytest.approx([0.6, 0.8], abs=1e-15)
+
+
+def test_only_a_strictly_concave_quadratic_has_one_maximiser_for_sure() -> None:
+    box, point = Box(-SIDES, 1.0), torch.zeros(4, dtype=torch.float64)
+    assert bool(is_strict_quadratic(InnerFunction(lambda w: -w.square().sum() + w[0]), box, point))
+    assert not bool(is_strict_quadratic(InnerFunction(lambda w: -w[0].square() + w[1]), box, point))
+    assert not bool(is_strict_quadratic(InnerFunction(lambda w: -w.square().sum() - w[0] ** 4), box, point))
+    assert not bool(is_strict_quadratic(InnerFunction(lambda w: w[0]), box, point))
+    many = torch.full((60,), 1 / 60, dtype=torch.float64)
+    assert bool(is_strict_quadratic(InnerFunction(lambda w: -1e-5 * w.square().sum()), Simplex(60), many))
+    assert not bool(is_strict_quadratic(InnerFunction(lambda w: w.sum()), Simplex(60), many))
 
 
 def test_equal_maximisers_do_not_take_turns() -> None:

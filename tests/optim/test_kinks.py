@@ -261,7 +261,7 @@ def robust_squares(seed: int, penalty: float, dtype: torch.dtype = torch.float64
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("penalty", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("penalty", [1e-2, 1e-3, 1e-4, 1e-5])
 def test_a_certificate_holds_at_the_only_worst_case(seed: int, penalty: float) -> None:
     A, b, problem = robust_squares(seed, penalty)
 
@@ -272,6 +272,20 @@ def test_a_certificate_holds_at_the_only_worst_case(seed: int, penalty: float) -
     residual = A @ x - b
     y = Simplex(12).project(1 / 12 + residual.square() / (2 * penalty))  # in closed form
     assert float((2 * (y * residual) @ A).norm()) <= 3e-6
+
+
+def test_peaks_that_are_all_equal_at_the_answer_are_told_apart() -> None:
+    # At x = 0 every u is a worst case, and values near it are all rounding; found by a review.
+    slope = 2 * torch.randn(2, generator=torch.Generator().manual_seed(1009), dtype=torch.float64)
+
+    def phi(x: Tensor, u: Tensor) -> Tensor:
+        waves: Tensor = u[0] * x[0] - torch.sin(3 * u[0]) * x[1] - 0.5 * u[0] ** 2 * x[0] + u[1] * x[1]
+        return waves + 0.5 * (x @ x) + x @ slope
+
+    solution = solve(Problem(phi, sides(2)), torch.full((2,), 0.1, dtype=torch.float64))
+
+    assert solution.status is Status.CONVERGED, solution.reason
+    torch.testing.assert_close(point_of(solution), torch.zeros(2).double(), rtol=0, atol=1e-9)
 
 
 def test_in_single_precision_rounding_is_not_taken_for_a_kink() -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.ascent import ascend
-from idbpd.optim.exact_maximum import exact_maximum
+from idbpd.optim.exact_maximum import exact_maximum, is_strict_quadratic
 from idbpd.optim.host import read
 from idbpd.optim.inner_function import InnerFunction, Maximum, PointFunction
 from idbpd.optim.layout import Layout
@@ -110,6 +110,13 @@ class AutogradOracle:
             values.append(value.detach().to(torch.float64))
             rows.append(torch.zeros_like(x) if gradient is None else gradient)
         return torch.stack(values), torch.stack(rows)
+
+    def is_only_maximiser(self, x: Tensor, term: int, point: Tensor | None) -> Tensor:
+        """Whether the term is a strictly concave quadratic in y or w there."""
+        name, function, over = self._terms[term]
+        if over is None or point is None:
+            return torch.ones((), dtype=torch.bool, device=x.device)
+        return is_strict_quadratic(InnerFunction(self._at(x, name, function)), over, point)
 
     def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
         """The constraint's function at each row of ``points``."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from idbpd.optim.host import index, number, read
+from idbpd.optim.host import index, number, read, truth
 from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Iterate
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers, TermOracle
@@ -97,28 +97,22 @@ class Cuts(NamedTuple):
         rows = [row for row in range(len(terms)) if row < old or usable[row - old]]
         return (both if len(rows) == len(terms) else both.kept(rows)), len(rows) > old
 
-    def have_moved(
-        self, oracle: TermOracle, x: Tensor, pairs: Sequence[tuple[int, int]], slant: float = 0.1
-    ) -> list[bool]:
+    def have_moved(self, oracle: TermOracle, x: Tensor, pairs: Sequence[tuple[int, int]]) -> list[bool]:
         """For each pair of rows of one term, whether one is what the other was at another x.
 
         Where a term is strictly concave between two worst cases, higher in the middle than a straight line, its
         maximiser there is unique and has only moved. Where they are so close that rounding hides this, they are one.
-        ``slant`` is the share of their difference by which the middle must be higher: between two peaks of which one
-        is lower it may be a little so, too.
         """
         points = [(self.points[first], self.points[second]) for first, second in pairs]
-        have = _same(points, torch.finfo(x.dtype).eps ** 0.3)
+        have = _same(points, torch.finfo(x.dtype).eps ** (1 / 3))
         apart = [pair for pair, is_close in enumerate(have) if not is_close]
         if apart:
             firsts, seconds = ([pairs[pair][side] for pair in apart] for side in (0, 1))
             middles = [_middle(*points[pair]) for pair in apart]
-            values, gradients = oracle.linearise(x, [self.terms[row] for row in firsts], middles)
-            # As in `penalty.doubts`: a small value may be the difference of large ones.
-            between, sway = read(values, gradients.abs() @ x.abs())
+            (between,) = read(oracle.linearise(x, [self.terms[row] for row in firsts], middles)[0])
             one, other = self.values[firsts], self.values[seconds]
-            rounding = 8 * torch.finfo(x.dtype).eps * (one.abs() + sway)
-            are_bent = between - (one + other) / 2 > slant * (one - other).abs() + rounding
+            rounding = 8 * torch.finfo(x.dtype).eps * one.abs()
+            are_bent = between - (one + other) / 2 > 0.1 * (one - other).abs() + rounding
             for pair, is_bent in zip(apart, are_bent.tolist(), strict=True):
                 have[pair] = is_bent
         return have
@@ -144,9 +138,14 @@ class Cuts(NamedTuple):
     def distinct(self, oracle: TermOracle, here: Evaluation, rows: Sequence[int]) -> "Cuts":
         """The worst cases ``here``, and those of ``rows`` that are none of them, nor of each other, moved."""
         kept = list(self.present(here.maximisers).values())
-        for row in sorted(set(rows) - set(kept), key=lambda row: -number(self.values[row])):
-            others = [(other, row) for other in kept if self.terms[other] == self.terms[row]]
-            if not any(self.have_moved(oracle, here.x, others, slant=1e-3)):
+        others = set(rows) - set(kept)
+        terms = sorted({self.terms[row] for row in others})
+        points = (here.maximisers.y, *here.maximisers.w)
+        are_only = read(*(oracle.is_only_maximiser(here.x, term, points[term]) for term in terms)) if terms else []
+        single = {term for term, is_so in zip(terms, are_only, strict=True) if truth(is_so)}
+        for row in sorted(others, key=lambda row: -number(self.values[row])):
+            pairs = [(other, row) for other in kept if self.terms[other] == self.terms[row]]
+            if self.terms[row] not in single and not any(self.have_moved(oracle, here.x, pairs)):
                 kept.append(row)
         return self.kept(sorted(kept))
 

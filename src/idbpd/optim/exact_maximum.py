@@ -8,16 +8,20 @@ Whether the answer is right is not known on the host before somebody reads its e
 be shown.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from idbpd.optim.active_bounds import Bounds, bounds_of, maximise_within
 from idbpd.optim.convex_set import ConvexSet
+from idbpd.optim.host import is_here, truth
 from idbpd.optim.inner_function import InnerFunction, Local, Maximum
 from idbpd.optim.optimality_gap import Gap, curved_gap, linear_gap, rounding
+from idbpd.optim.sets import Box, Simplex
 
 SMALL = 50  # up to here the whole Hessian is looked at
-_FLAT = 64.0  # roundings of the largest curvature below which a direction has none
+_FLAT = 64.0 * torch.finfo(torch.float64).eps  # share of the largest curvature below which a direction has none
 
 
 def exact_maximum(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: float = 1e-12) -> Maximum:
@@ -30,58 +34,102 @@ def exact_maximum(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: fl
     return _by_projection(f, over, start, accuracy)
 
 
+def is_strict_quadratic(f: InnerFunction, over: ConvexSet, point: Tensor) -> Tensor:
+    """Whether the function is a quadratic that curves downwards in every direction, and so has one maximiser only."""
+    if point.numel() <= SMALL:
+        here, hessian = f.second_order(point)
+        if hessian is None:
+            return torch.zeros_like(here.value, dtype=torch.bool)
+        size = hessian.abs().sum(dim=1).amax()
+        is_strict = _is_definite(-hessian - _FLAT * size * torch.diag(torch.ones_like(hessian[0]))) & (size > 0.0)
+        return is_strict & is_quadratic(f, over, here, hessian)
+    found = _sphere(f, point)
+    return torch.zeros((), dtype=torch.bool, device=point.device) if found is None else found[1] & (found[0] > 0.0)
+
+
 def _within_bounds(f: InnerFunction, over: ConvexSet, bounds: Bounds, start: Tensor, accuracy: float) -> Maximum:
     here, hessian = f.second_order(start)
     if hessian is None:
         return _unknown(here)
     A = -hessian
     size = A.abs().sum(dim=1).amax()
-    has_curvature = size > 0.0
     # A direction without curvature gets a trace of it, or the quadratic would have no one maximiser.
-    least = _FLAT * torch.finfo(start.dtype).eps * size
-    trace = torch.where(has_curvature, least, 1.0) * torch.diag(torch.ones_like(A[0]))
-    A, lifted = torch.where(_is_definite(A - trace), A, A + trace), A + trace
-    is_concave = _is_definite(lifted)
-    y, g = start.flatten().double(), here.gradient.flatten().double()
-    target = maximise_within(bounds, g, A, y)
-    if over.is_bounded:
-        # A linear function: the start, if it is a maximiser already, so that equal ones do not take turns.
-        left, corner = linear_gap(over, here), over.support(here.gradient).flatten().double()
-        is_better = left.bound > accuracy * (here.value.abs() + left.magnitude)
-        target = torch.where(has_curvature, target, torch.where(is_better, corner, y))
-    target = torch.where(target.isfinite().all(), target, y)
+    trace = torch.where(size > 0.0, _FLAT * size, 1.0) * torch.diag(torch.ones_like(A[0]))
+    is_definite, is_concave = _is_definite(A - trace), _is_definite(A + trace)
+    A = torch.where(is_definite, A, A + trace)
+    target = _chosen(
+        size > 0.0,
+        lambda: maximise_within(bounds, here.gradient.flatten().double(), A, start.flatten().double()),
+        lambda: _corner(over, here, accuracy).flatten().double(),
+    )
+    target = torch.where(target.isfinite().all(), target, start.flatten().double())
     there = f.local(over.project(target.to(start).reshape(start.shape)))
-    gap = linear_gap(over, there) if over.is_bounded else _gap_within(bounds, there, A)
+    if over.is_bounded:
+        gap = linear_gap(over, there)
+    else:  # which only a quadratic with curvature everywhere has
+        gap, is_concave = _gap_within(bounds, there, A), is_definite
     tolerance = _tolerance(over, there, gap, size, accuracy)
     is_as_taken = is_concave & is_quadratic(f, over, there, hessian)
     return _shown(here, there, gap, tolerance, is_as_taken)
 
 
 def _by_projection(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: float) -> Maximum:
-    here = f.local(start)
-    v = _unstructured(start)
-    products = f.curvatures(start, [v])
-    if products is None:
+    here, found = f.local(start), _sphere(f, start)
+    if found is None:
         return _unknown(here)
-    hv, v = products[0].double(), v.double()
-    c = -(hv * v).sum() / v.square().sum()
-    is_sphere = (c >= 0.0) & ((hv + c * v).norm() <= 100.0 * torch.finfo(start.dtype).eps * c * v.norm())
+    c, is_sphere = found
     divisor = torch.where(c > 0.0, c, 1.0)
-    point = over.project(start + here.gradient / divisor.to(start))
-    if over.is_bounded:
-        point = torch.where(c > 0.0, point, over.support(here.gradient))
-    else:
-        is_sphere = is_sphere & (c > 0.0)
+    point = _chosen(
+        c > 0.0,
+        lambda: over.project(start + here.gradient / divisor.to(start)),
+        lambda: _corner(over, here, accuracy),
+    )
     point = torch.where(point.isfinite().all(), point, start)
     there = f.local(point)
-    gap = linear_gap(over, there) if over.is_bounded else curved_gap(over, there, divisor)
+    if over.is_bounded:
+        gap = linear_gap(over, there)
+    else:
+        gap, is_sphere = curved_gap(over, there, divisor), is_sphere & (c > 0.0)
     # The gradient is the difference of a constant and c y: it is known to a rounding of either.
-    tolerance = accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap)
-    tolerance = tolerance + 8.0 * torch.finfo(start.dtype).eps * c * point.abs().amax().double()
+    eps = torch.finfo(start.dtype).eps
+    tolerance = accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap) + 8.0 * eps * c * gap.sway
     if start.numel() <= SMALL:
         hessian = -c * torch.eye(start.numel(), dtype=torch.float64, device=start.device)
         is_sphere = is_sphere & is_quadratic(f, over, there, hessian)
     return _shown(here, there, gap, tolerance, is_sphere)
+
+
+def _sphere(f: InnerFunction, point: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The c for which the Hessian maps a direction without structure v to ``-c v``, and whether it does; None where
+    there is no Hessian.
+    """
+    v = _unstructured(point)
+    products = f.curvatures(point, [v])
+    if products is None:
+        return None
+    hv, v = products[0].double(), v.double()
+    c = -(hv * v).sum() / v.square().sum()
+    return c, (c >= 0.0) & ((hv + c * v).norm() <= 100.0 * torch.finfo(point.dtype).eps * c * v.norm())
+
+
+def _chosen(condition: Tensor, one: Callable[[], Tensor], other: Callable[[], Tensor]) -> Tensor:
+    """``one`` where the condition holds, else ``other``; only one of them is computed where a look costs nothing."""
+    if is_here(condition):
+        return one() if truth(condition) else other()
+    return torch.where(condition, one(), other())
+
+
+def _corner(over: ConvexSet, here: Local, accuracy: float) -> Tensor:
+    """The maximiser of a linear function. Among corners it is the start, if that is one already, so that equal ones do
+    not take turns; on a curved boundary, where values tell too little of a point, there are no equal ones.
+    """
+    if not over.is_bounded:
+        return here.point
+    corner = over.support(here.gradient)
+    if not isinstance(over, (Box, Simplex)):
+        return corner
+    left = linear_gap(over, here)
+    return torch.where(left.bound > accuracy * (here.value.abs() + left.magnitude), corner, here.point)
 
 
 def _is_definite(matrix: Tensor) -> Tensor:
@@ -94,7 +142,7 @@ def _gap_within(bounds: Bounds, there: Local, A: Tensor) -> Gap:
     y, g = there.point.flatten().double(), there.gradient.flatten().double()
     d = maximise_within(bounds, g, A, y) - y
     bound = (g @ d - 0.5 * d @ (A @ d)).clamp(min=0.0)
-    return Gap(bound, (g.abs() * (y.abs() + d.abs())).sum(), d.square().sum())
+    return Gap(bound, (g.abs() * (y.abs() + d.abs())).sum(), d.square().sum(), (y * d).abs().sum())
 
 
 def _tolerance(over: ConvexSet, there: Local, gap: Gap, size: Tensor, accuracy: float) -> Tensor:

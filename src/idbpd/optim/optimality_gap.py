@@ -15,6 +15,7 @@ class Gap(NamedTuple):
     bound: Tensor
     magnitude: Tensor  # the size of the terms that the bound is a difference of
     reach: Tensor  # the square of the distance to the point where the bound would be attained
+    sway: Tensor  # what a change of the point's coordinates in proportion to them amounts to on the way there
 
 
 def linear_gap(over: ConvexSet, here: Local) -> Gap:
@@ -23,7 +24,7 @@ def linear_gap(over: ConvexSet, here: Local) -> Gap:
     s = over.support(here.gradient).double()
     # Summed coordinate by coordinate, where s - y is small: two inner products would cancel.
     d = s - y
-    return Gap((g * d).sum().clamp(min=0.0), (g.abs() * (s.abs() + y.abs())).sum(), d.square().sum())
+    return Gap((g * d).sum().clamp(min=0.0), (g.abs() * (s.abs() + y.abs())).sum(), d.square().sum(), _sway(y, d))
 
 
 def curved_gap(over: ConvexSet, here: Local, curvature: Tensor | float) -> Gap:
@@ -32,7 +33,11 @@ def curved_gap(over: ConvexSet, here: Local, curvature: Tensor | float) -> Gap:
     d = over.project(y + g / curvature) - y
     reach = d.square().sum()
     bound = ((g * d).sum() - 0.5 * curvature * reach).clamp(min=0.0)
-    return Gap(bound, (g.abs() * (d.abs() + y.abs())).sum(), reach)
+    return Gap(bound, (g.abs() * (d.abs() + y.abs())).sum(), reach, _sway(y, d))
+
+
+def _sway(y: Tensor, d: Tensor) -> Tensor:
+    return (y * d).abs().sum()
 
 
 def rounding(here: Local, gap: Gap) -> Tensor:

@@ -110,6 +110,10 @@ class TermOracle(Oracle, Protocol):
         """
         ...
 
+    def is_only_maximiser(self, x: Tensor, term: int, point: Tensor | None) -> Tensor:
+        """Whether a maximiser of a term at ``x`` is known to have no equal; a scalar on the device of ``x``."""
+        ...
+
 
 def attempt(oracle: Oracle, x: Tensor, warm: Maximisers) -> Evaluation:
     """Evaluate without waiting, if the oracle can."""

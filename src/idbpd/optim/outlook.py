@@ -27,6 +27,7 @@ class Ahead(NamedTuple):
     f: float
     g: Tensor
     moved: bool  # whether it differs from the place that it starts from
+    is_open: bool  # whether an inner maximum wants more than could be done without waiting
 
     def is_trial(self, proposal: Proposal) -> bool:
         """Whether it is the trial that ``proposal`` asks for."""

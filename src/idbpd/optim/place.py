@@ -91,8 +91,8 @@ def arrive(
     ahead = None
     if outlook is not None:
         weights, f_trial, g_trial, moved, error_trial = of_trial_read
-        if not truth(error_trial.isinf().any()):  # else it takes waits to evaluate: that is left to the search
-            ahead = Ahead(trial, outlook.t, weights, number(f_trial), g_trial, truth(moved))
+        is_open = truth(error_trial.isinf().any())
+        ahead = Ahead(trial, outlook.t, weights, number(f_trial), g_trial, truth(moved), is_open)
     multipliers, worst = _certify(number(f), g, products, around)
     on_device = multipliers.to(x.device)
     place = Place(

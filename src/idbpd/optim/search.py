@@ -58,6 +58,8 @@ def search(
             break
         if ahead is not None and ahead.is_trial(proposal):
             evaluation, f_new, g_new, moved = ahead.evaluation, ahead.f, ahead.g, ahead.moved
+            if ahead.is_open and moved:
+                evaluation, f_new, g_new = _completed(oracle, evaluation, here)
         else:
             evaluation, f_new, g_new, moved = _tried(oracle, here.x + model.direction(proposal), here)
         if not moved:
@@ -94,10 +96,16 @@ def _tried(oracle: Oracle, x: Tensor, here: Evaluation) -> tuple[Evaluation, flo
     """
     evaluation = attempt(oracle, x, here.maximisers)
     f, g, error, moved = read(evaluation.f, evaluation.g, evaluation.error, (x != here.x).any())
-    if truth(error.isinf().any()):
-        evaluation = complete(oracle, evaluation, here.maximisers)
-        f, g = read(evaluation.f, evaluation.g)
+    if truth(error.isinf().any()) and truth(moved):
+        return *_completed(oracle, evaluation, here), True
     return evaluation, number(f), g, truth(moved)
+
+
+def _completed(oracle: Oracle, evaluation: Evaluation, here: Evaluation) -> tuple[Evaluation, float, Tensor]:
+    """A trial that could not be evaluated without waiting, and its values."""
+    evaluation = complete(oracle, evaluation, here.maximisers)
+    f, g = read(evaluation.f, evaluation.g)
+    return evaluation, number(f), g
 
 
 def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_new: float, g_new: Tensor) -> float:

@@ -286,6 +286,9 @@ class _CountedTerms(_Counted):
         self.gradients += len(terms)
         return self._terms.linearise(x, terms, points)
 
+    def is_only_maximiser(self, x: Tensor, term: int, point: Tensor | None) -> Tensor:
+        return self._terms.is_only_maximiser(x, term, point)
+
 
 def _counted(oracle: Oracle) -> _Counted:
     return _CountedTerms(oracle) if isinstance(oracle, TermOracle) else _Counted(oracle)
