@@ -68,7 +68,7 @@ def _solved(bounds: Bounds, b: Tensor, A: Tensor, at_low: Tensor, at_high: Tenso
     zero = torch.zeros_like(b)
     held = torch.where(at_low, bounds.low, torch.where(at_high, bounds.high, zero))
     # A row and a column of the identity for what is held. Cholesky's factor, as other solvers look at numbers.
-    system = torch.where(is_free.outer(is_free), A, torch.diag(torch.ones_like(b)))
+    system = torch.where(is_free.outer(is_free), A, torch.eye(b.numel(), dtype=b.dtype, device=b.device))
     lower: Tensor = torch.linalg.cholesky_ex(system)[0]
     right = torch.stack([torch.where(is_free, b - A @ held, zero), is_free.to(b)], dim=1)
     half = torch.linalg.solve_triangular(lower, right, upper=False)

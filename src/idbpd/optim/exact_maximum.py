@@ -54,15 +54,17 @@ def _within_bounds(f: InnerFunction, over: ConvexSet, bounds: Bounds, start: Ten
     A = -hessian
     size = A.abs().sum(dim=1).amax()
     # A direction without curvature gets a trace of it, or the quadratic would have no one maximiser.
-    trace = torch.where(size > 0.0, _FLAT * size, 1.0) * torch.diag(torch.ones_like(A[0]))
-    is_definite, is_concave = _is_definite(A - trace), _is_definite(A + trace)
+    trace = torch.where(size > 0.0, _FLAT * size, 1.0) * torch.eye(start.numel(), dtype=A.dtype, device=A.device)
+    is_definite = _is_definite(A - trace)
     A = torch.where(is_definite, A, A + trace)
+    is_concave = _chosen(is_definite, lambda: is_definite, lambda: _is_definite(A))
+    y = start.flatten().double()
     target = _chosen(
         size > 0.0,
-        lambda: maximise_within(bounds, here.gradient.flatten().double(), A, start.flatten().double()),
+        lambda: maximise_within(bounds, here.gradient.flatten().double(), A, y),
         lambda: _corner(over, here, accuracy).flatten().double(),
     )
-    target = torch.where(target.isfinite().all(), target, start.flatten().double())
+    target = torch.where(target.isfinite().all(), target, y)
     there = f.local(over.project(target.to(start).reshape(start.shape)))
     if over.is_bounded:
         gap = linear_gap(over, there)
