@@ -92,7 +92,6 @@ def _by_projection(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: f
         gap = linear_gap(over, there)
     else:
         gap, is_sphere = curved_gap(over, there, divisor), is_sphere & (c > 0.0)
-    # The gradient is the difference of a constant and c y: it is known to a rounding of either.
     eps = torch.finfo(start.dtype).eps
     tolerance = accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap) + 8.0 * eps * c * gap.sway
     if start.numel() <= SMALL:
@@ -148,15 +147,17 @@ def _gap_within(bounds: Bounds, there: Local, A: Tensor) -> Gap:
 
 
 def _tolerance(over: ConvexSet, there: Local, gap: Gap, size: Tensor, accuracy: float) -> Tensor:
-    """The gap that is none: against the sizes that the function takes, and its rounding."""
+    """The gap that is none: against the sizes that the function takes, and rounding. The gradient is the difference of
+    a constant and A y: it is known to a rounding of either.
+    """
+    eps = torch.finfo(there.point.dtype).eps
     if over.is_bounded:
         scale = there.value.abs() + gap.magnitude + size * gap.reach
-        return torch.maximum(accuracy * scale, rounding(there, gap))
+        return torch.maximum(accuracy * scale, rounding(there, gap) + 8.0 * eps * size * gap.sway)
     # The rise of the model is quadratic in the distance to the maximiser, the other gap linear: so the square is asked
     # for.
     reach = 1.0 + there.point.double().square().sum()
     scale = there.value.abs() + gap.magnitude + size * reach
-    eps = torch.finfo(there.point.dtype).eps
     return torch.maximum(accuracy**2 * scale, 0.5 * size * reach * (8.0 * eps) ** 2)
 
 
@@ -191,7 +192,7 @@ def _unstructured(like: Tensor) -> Tensor:
 
 def _shown(here: Local, there: Local, gap: Gap, tolerance: Tensor, is_as_taken: Tensor) -> Maximum:
     """The answer ``there``, with its gap as the error if all that it rests on is true."""
-    is_better = (there.value >= here.value - tolerance) & there.value.isfinite()
+    is_better = (there.value >= here.value - tolerance - rounding(there, gap)) & there.value.isfinite()
     is_right = is_as_taken & is_better & (gap.bound <= tolerance)
     return Maximum(there.point, there.value, torch.where(is_right, gap.bound, torch.inf))
 
