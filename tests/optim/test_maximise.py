@@ -422,3 +422,36 @@ def test_the_maximiser_is_right_in_many_variables_too(kind: str) -> None:
     w = maximise(lambda w: b @ w - 0.5 * (weights * w) @ w - 0.1 * w.exp().sum(), over, over.centre(b)).point
     gradient = b - weights * w - 0.1 * w.exp()
     assert float((over.project(w + 0.2 * gradient) - w).abs().max()) <= 1e-9
+
+
+class _Slope(torch.autograd.Function):
+    """The gradient of a square, whose own backward pass looks at a number: it takes no batch."""
+
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, w: Tensor, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(w, gradient)
+        return 2.0 * w * gradient
+
+    @staticmethod
+    def backward(ctx: Any, direction: Tensor) -> tuple[Tensor, Tensor]:
+        w, gradient = ctx.saved_tensors
+        scale = 1.0 if float(direction.abs().sum()) > 0.0 else 0.0
+        return scale * 2.0 * gradient * direction, (2.0 * w * direction).sum()
+
+
+class _Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, w: Tensor) -> Tensor:
+        ctx.save_for_backward(w)
+        return w.square().sum()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        slope: Tensor = _Slope.apply(*ctx.saved_tensors, gradient)
+        return slope
+
+
+def test_a_backward_pass_that_takes_no_batch() -> None:
+    square: Function = _Square.apply
+    found = maximise(lambda w: w.sum() - square(w), box(5), torch.zeros(5, dtype=torch.float64))
+    assert found.point.tolist() == pytest.approx([0.5] * 5)

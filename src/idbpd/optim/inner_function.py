@@ -119,7 +119,7 @@ def _rows(gradient: Tensor, leaf: Tensor) -> Tensor | None:
                     gradient, leaf, units, retain_graph=True, allow_unused=True, is_grads_batched=True
                 )
             return torch.zeros_like(units) if rows is None else rows
-        except RuntimeError:  # no batching, or no second derivative at all
+        except Exception:  # a backward pass that takes no batch may fail in any way; one by one it may do
             pass
     try:
         return torch.stack([_gradient(entry, leaf, again=True) for entry in gradient.flatten().unbind()])
