@@ -447,7 +447,7 @@ class _Square(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        slope: Tensor = _Slope.apply(*ctx.saved_tensors, gradient)
+        slope: Tensor = _Slope.apply(*ctx.saved_tensors, gradient)  # type: ignore[no-untyped-call]
         return slope
 
 
