@@ -268,7 +268,7 @@ def test_every_combination_of_every_grid_makes_a_method() -> None:
         counts[name] = len([make_method(name, options) for options in grid(name)])
     assert counts["idbpd"] == 1
     assert counts["idbpd_paper"] == 24
-    assert counts["cooper_adam"] == 12
+    assert counts["cooper_adam"] == 16
 
 
 def test_cuts_need_an_oracle_that_can_evaluate_them() -> None:
