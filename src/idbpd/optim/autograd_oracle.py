@@ -54,20 +54,16 @@ class AutogradOracle:
 
     def complete(self, evaluation: Evaluation, warm: Maximisers) -> Evaluation:
         """Maximise the terms that are no quadratics once more, by ascent."""
-        (errors,) = read(evaluation.error)
-        is_open = errors.isinf().tolist()
+        is_open = read(evaluation.error)[0].isinf().tolist()
         if not any(is_open):
             return evaluation
-        known = evaluation.maximisers.y, *evaluation.maximisers.w
-        values = torch.cat([evaluation.f.reshape(1), evaluation.g])
-
-        def completed(term: int, f: PointFunction, over: ConvexSet, start: Tensor) -> Maximum:
-            point = known[term]
-            if is_open[term] or point is None:
-                return climb(InnerFunction(f), over, over.project(start))
-            return Maximum(point, values[term], evaluation.error[term])
-
-        return self._evaluation(evaluation.x, warm, completed)
+        points = [evaluation.maximisers.y, *evaluation.maximisers.w]
+        values, errors = [evaluation.f, *evaluation.g.unbind()], list(evaluation.error.unbind())
+        for term, (start, (name, function, over)) in enumerate(zip((warm.y, *warm.w), self._terms, strict=True)):
+            if is_open[term] and over is not None and start is not None:
+                f = InnerFunction(self._at(evaluation.x, name, function))
+                points[term], values[term], errors[term] = climb(f, over, over.project(start))
+        return _assembled(evaluation.x, points, values, errors)
 
     def _evaluation(self, x: Tensor, warm: Maximisers, maximum: "_Maximum") -> Evaluation:
         """Every term at ``x``, with the worst case that ``maximum`` finds from ``warm``."""
@@ -84,8 +80,7 @@ class AutogradOracle:
             points.append(point)
             values.append(value.to(torch.float64))
             errors.append(error.to(torch.float64))
-        g = torch.stack(values[1:]) if len(values) > 1 else values[0].new_zeros(0)
-        return Evaluation(x, values[0], g, Maximisers(points[0], tuple(points[1:])), torch.stack(errors))
+        return _assembled(x, points, values, errors)
 
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """Partial gradients in x at the maximisers of ``evaluation``."""
@@ -152,6 +147,12 @@ class AutogradOracle:
 
 
 _Maximum = Callable[[int, PointFunction, ConvexSet, Tensor], Maximum]  # of a term, as a function over a set, from there
+
+
+def _assembled(x: Tensor, points: list[Tensor | None], values: list[Tensor], errors: list[Tensor]) -> Evaluation:
+    """What was found for every term, the objective first."""
+    g = torch.stack(values[1:]) if len(values) > 1 else values[0].new_zeros(0)
+    return Evaluation(x, values[0], g, Maximisers(points[0], tuple(points[1:])), torch.stack(errors))
 
 
 def _ascended(steps: AscentSteps, term: int, f: PointFunction, over: ConvexSet, start: Tensor) -> Maximum:
