@@ -1,14 +1,16 @@
 """How well the limit of the constraint task holds on unseen data, over random splits, with the default settings.
 
     IDBPD_DATA=/path/to/data python benchmarks/held_out.py multi_digits yeast --splits 0 1 2 3 4
-    python benchmarks/held_out.py multi_digits --splits 0 1 2 --weight-decay 0.001
+    python benchmarks/held_out.py multi_digits --splits 0 1 2 --seeds 0 1 --weight-decay 0.001
 
-Everything is that of `kedro run` except for the seed of the split; nothing is written. A row is one split: the weight
-decay, the threshold r, the worst-case loss on the test part and its bootstrap bound as multiples of r, and the hit
-rates on the test part with the constraint and without it.
+Everything is that of `kedro run` except for the seed of the split, and that of the network where it is given; nothing
+is written. A row is one split and seed: the weight decay, the threshold r, the worst-case loss of the constraint task
+on the test part and its bootstrap bound as multiples of r, and, on the test part with the constraint and without it,
+the worst-case loss of the priority task and the hit rates of both.
 """
 
 import argparse
+import itertools
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +20,7 @@ from kedro.framework.startup import bootstrap_project
 from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
-from idbpd.mtl import MultiTaskData, measure_quality
+from idbpd.mtl import TaskQuality, measure_quality
 from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.evaluation.held_out import check_held_out
 from idbpd.pipelines.network import trained_network
@@ -41,19 +43,19 @@ GOAL = 1.3
 
 
 class Row(NamedTuple):
-    """What one split gave."""
+    """What one split gave with one seed."""
 
     weight_decay: float
     threshold: float
     ratio: float  # worst-case loss of the constraint task on the test part / threshold
     bound: float  # its bootstrap upper bound / threshold
-    hits: tuple[float, float]  # priority task, constraint task
-    unconstrained_hits: tuple[float, float]
+    constrained: tuple[TaskQuality, TaskQuality]  # priority task, constraint task
+    unconstrained: tuple[TaskQuality, TaskQuality]
 
 
-def measure(table: MultiLabelTable, parameters: dict[str, Any], seed: int) -> Row:
+def measure(table: MultiLabelTable, parameters: dict[str, Any], split_seed: int, seed: int) -> Row:
     """Split, settle the weight decay, calibrate, train with and without the constraint, and judge on the test part."""
-    splitting = SplitParameters(**{**parameters["split"], "seed": seed})
+    splitting = SplitParameters(**{**parameters["split"], "seed": split_seed})
     features, model = FeatureParameters(**parameters["features"]), ModelParameters(**parameters["model"])
     calibration = CalibrationParameters(**parameters["calibration"])
     compute = ComputeParameters(**parameters["compute"])
@@ -68,16 +70,16 @@ def measure(table: MultiLabelTable, parameters: dict[str, Any], seed: int) -> Ro
         calibration,
         model,
         compute,
-        0,
+        seed,
     )
-    threshold, start = calibrate(train, fingerprint, calibration, model, problem, compute, 0)
-    shared = (start, TrainingParameters(**parameters["training"]), model, problem, compute, 0)
+    threshold, start = calibrate(train, fingerprint, calibration, model, problem, compute, seed)
+    shared = (start, TrainingParameters(**parameters["training"]), model, problem, compute, seed)
     weights, *_ = train_constrained(train, threshold, fingerprint, *shared)
     unconstrained = train_unconstrained(train, *shared, fingerprint)
 
-    def hits(state: dict[str, Tensor], data: MultiTaskData) -> tuple[float, float]:
-        quality = measure_quality(trained_network(model, train, state), data, problem.regularisation)
-        first, second = (quality[task.name].hit_rate for task in data.tasks)
+    def judged(state: dict[str, Tensor]) -> tuple[TaskQuality, TaskQuality]:
+        quality = measure_quality(trained_network(model, train, state), test, problem.regularisation)
+        first, second = (quality[task.name] for task in test.tasks)
         return first, second
 
     limit = threshold["threshold"]
@@ -90,30 +92,34 @@ def measure(table: MultiLabelTable, parameters: dict[str, Any], seed: int) -> Ro
         limit,
         held_out["worst_case_loss"] / limit,
         held_out["upper_bound"] / limit,
-        hits(weights, test),
-        hits(unconstrained, test),
+        judged(weights),
+        judged(unconstrained),
     )
 
 
 def _print_head(dataset: str) -> None:
-    print(f"\n{dataset}\n")
-    print("| split | weight decay | r | test / r | bound / r | priority hits | without | constraint hits | without |")
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    columns = (
+        "split, seed | weight decay | r | test / r | bound / r | priority worst case | without "
+        "| priority hits | without | constraint hits | without"
+    )
+    print(f"\n{dataset}\n\n| {columns} |\n|{'---|' * (columns.count('|') + 1)}", flush=True)
 
 
-def _print_row(seed: int, row: Row) -> None:
-    rates = [row.hits[0], row.unconstrained_hits[0], row.hits[1], row.unconstrained_hits[1]]
-    shown = " | ".join(f"{rate:.1%}" for rate in rates)
+def _print_row(split_seed: int, seed: int, row: Row) -> None:
+    of_both = list(zip(row.constrained, row.unconstrained, strict=True))
+    losses = [f"{quality.worst_case_loss:.3f}" for quality in of_both[0]]
+    rates = [f"{quality.hit_rate:.1%}" for pair in of_both for quality in pair]
     print(
-        f"| {seed} | {row.weight_decay:g} | {row.threshold:.3f} | {row.ratio:.2f} | {row.bound:.2f} | {shown} |",
+        f"| {split_seed}, {seed} | {row.weight_decay:g} | {row.threshold:.3f} | {row.ratio:.2f} | {row.bound:.2f} "
+        f"| {' | '.join(losses + rates)} |",
         flush=True,
     )
 
 
 def _print_sum(rows: list[Row]) -> None:
-    print(f"\n{sum(row.ratio <= GOAL for row in rows)} of {len(rows)} splits are at most {GOAL} r on unseen data")
+    print(f"\n{sum(row.ratio <= GOAL for row in rows)} of {len(rows)} runs are at most {GOAL} r on unseen data")
     for at, task in enumerate(("priority", "constraint")):
-        difference = torch.tensor([row.hits[at] - row.unconstrained_hits[at] for row in rows])
+        difference = torch.tensor([row.constrained[at].hit_rate - row.unconstrained[at].hit_rate for row in rows])
         error = difference.std().item() / len(rows) ** 0.5 if len(rows) > 1 else float("nan")
         print(f"{task} hits against the unconstrained model: {difference.mean():+.2%}, standard error {error:.2%}")
 
@@ -123,6 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How well the limit holds on unseen data.")
     parser.add_argument("datasets", nargs="+", help="names from conf/base/sources.yml")
     parser.add_argument("--splits", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="seeds of the split")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="seeds of the network's first weights")
     parser.add_argument("--weight-decay", help="a number or auto, in place of that of parameters.yml")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -136,9 +143,9 @@ def main() -> None:
         table, parameters = context.catalog.load("source"), context.config_loader["parameters"]
         _print_head(dataset)
         rows = []
-        for seed in arguments.splits:
-            rows.append(measure(table, parameters, seed))
-            _print_row(seed, rows[-1])
+        for split_seed, seed in itertools.product(arguments.splits, arguments.seeds):
+            rows.append(measure(table, parameters, split_seed, seed))
+            _print_row(split_seed, seed, rows[-1])
         _print_sum(rows)
 
 

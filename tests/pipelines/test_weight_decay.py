@@ -58,7 +58,22 @@ def _candidate(weight_decay: float, *ratios: float) -> Candidate:
     return Candidate(weight_decay, dict.fromkeys(names, 0.5), {"first": 9.0, **losses}, {}, learnt=True)
 
 
-def test_the_least_with_which_limits_carry_over_is_chosen() -> None:
+def _priority(candidate: Candidate, loss: float) -> Candidate:
+    return candidate._replace(worst_case_losses={**candidate.worst_case_losses, "first": loss})
+
+
+def test_of_those_with_which_limits_carry_over_the_best_for_the_priority_task_is_chosen() -> None:
+    carried = [_candidate(weight_decay, 1.2, 1.0) for weight_decay in (1e-3, 1e-2, 1e-1, 1.0)]
+    fits_noise, as_good, best, guesses = map(_priority, carried, (2.1, 1.009, 1.0, 1.1))
+    broken = _priority(_candidate(0.0, 1.4), 0.5)
+    candidates = [broken, fits_noise, as_good, best, guesses]
+    assert choose(candidates, 0.3) is as_good  # less than one per cent from the best, with less decay
+    assert choose([broken, fits_noise, _priority(as_good, 1.02), best, guesses], 0.3) is best
+    assert choose(candidates, 0.5) is broken
+    assert choose(candidates[::-1], 0.3) is as_good
+
+
+def test_of_those_that_are_as_good_the_least_with_which_limits_carry_over_is_chosen() -> None:
     candidates = [_candidate(0.0, 7.0), _candidate(1e-3, 1.4), _candidate(1e-2, 1.2), _candidate(1e-1, 0.9)]
     assert choose(candidates, 0.3).weight_decay == 1e-2
     assert choose(candidates, 0.5).weight_decay == 1e-3
@@ -102,6 +117,16 @@ def test_auto_goes_down_the_grid_until_limits_no_longer_carry_over(
     drawn = [line for line in draw_weight_decay_curve(choice).axes[0].get_lines() if line.get_marker() == "o"]
     for line, task in zip(drawn, ("priority", "constraint"), strict=True):
         assert np.asarray(line.get_ydata()).tolist() == [point["worst_case_losses"][task] for point in choice["curve"]]
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_it_is_said_when_a_guess_would_be_better_on_unseen_data(
+    weight_decay: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without weight decay the noise in the labels is learnt; with some of it, what carries over."""
+    arguments = (SPLIT, FEATURES, CALIBRATION, MODEL, COMPUTE, 0)
+    settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search([weight_decay]), *arguments)
+    assert ("a uniform guess has a better worst case in the priority task, 0.6931" in caplog.text) == (not weight_decay)
 
 
 def test_validation_sees_the_training_part_alone_and_keeps_groups_together() -> None:

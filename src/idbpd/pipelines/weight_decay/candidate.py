@@ -17,6 +17,12 @@ class Candidate(NamedTuple):
         """The worst-case loss on the validation part as a multiple of the threshold, for the task with the largest."""
         return max(self.worst_case_losses[task] / threshold for task, threshold in self.thresholds.items())
 
+    @property
+    def priority_loss(self) -> float:
+        """The worst-case loss of the task without a threshold on the validation part."""
+        (loss,) = (loss for task, loss in self.worst_case_losses.items() if task not in self.thresholds)
+        return loss
+
     def carries_over(self, margin: float) -> bool:
         """Whether limits that mean something hold on the validation part, up to the margin."""
         return self.learnt and self.ratio <= 1 + margin

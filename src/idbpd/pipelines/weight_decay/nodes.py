@@ -1,6 +1,7 @@
 """Settle the weight decay before anything is calibrated with it."""
 
 import logging
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -58,9 +59,10 @@ def settle_weight_decay(
     candidates = search(rules, parts, problem, short, model, compute, seed, kept)
     chosen = choose(candidates, rules.margin)
     logger.info(
-        "weight decay %g: with it the worst-case loss on a validation part is %.2f times the limit; "
-        "%d numbers tried, %.1f s%s",
+        "weight decay %g: on a validation part the worst-case loss is %.4f, and %.2f times the limit of a constraint "
+        "task; %d numbers tried, %.1f s%s",
         chosen.weight_decay,
+        chosen.priority_loss,
         chosen.ratio,
         len(candidates),
         time.perf_counter() - begin,
@@ -70,7 +72,15 @@ def settle_weight_decay(
         logger.warning("with no number of weight_decay_search.grid is every constraint task better than a guess")
     elif not chosen.carries_over(rules.margin):
         logger.warning(
-            "no number of weight_decay_search.grid keeps that within %g; this one is nearest", 1 + rules.margin
+            "with no number of weight_decay_search.grid is that at most %g times the limit; this one is nearest",
+            1 + rules.margin,
+        )
+    guess = math.log(len(parts[0].priority.labels))
+    if chosen.priority_loss > guess:
+        logger.warning(
+            "on the validation part a uniform guess has a better worst case in the priority task, %.4f: more samples, "
+            "a larger problem.lambda or more weight decay may help",
+            guess,
         )
     choice = {
         "asked": asked,

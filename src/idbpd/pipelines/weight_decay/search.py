@@ -1,8 +1,9 @@
-"""The least weight decay with which limits that are kept on training data carry over to unseen data.
+"""The weight decay with which limits carry over to unseen data, and with which the priority task is best there.
 
 Without decay a strong solver keeps any limit on the training data and none elsewhere; with too much of it the network
-guesses, and the limit is one that guessing keeps. In between, the gap closes as the decay grows. What is looked for is
-the least decay at which it is within a margin that the user states, and at which something is learnt.
+guesses, and the limit is one that guessing keeps. In between, the gap closes as the decay grows. Of the numbers at
+which it is within a margin that the user states, and at which something is learnt, the one is looked for with which the
+worst case of the priority task is least on samples that were not learnt from.
 """
 
 import math
@@ -29,6 +30,9 @@ from idbpd.pipelines.provenance import parameters_of, settings, surroundings, te
 from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_of
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.kept import KeptCandidates
+
+# Worst-case losses on a validation part that differ by a smaller share than this are as good as each other.
+AS_GOOD = 0.01
 
 
 def search(
@@ -63,13 +67,16 @@ def search(
 
 
 def choose(candidates: Sequence[Candidate], margin: float) -> Candidate:
-    """The least weight decay with which the limits carry over.
+    """Of those with which the limits carry over, the one that is best for the priority task on the validation part.
 
-    Where there is none, the one that comes nearest, of those with which something is learnt.
+    Where several are as good, the least of them: its limits are the tightest. Where limits carry over with none, the
+    one that comes nearest, of those with which something is learnt.
     """
     good = [candidate for candidate in candidates if candidate.carries_over(margin)]
     if good:
-        return min(good, key=lambda candidate: candidate.weight_decay)
+        allowed = (1 + AS_GOOD) * min(candidate.priority_loss for candidate in good)
+        as_good = [candidate for candidate in good if candidate.priority_loss <= allowed]
+        return min(as_good, key=lambda candidate: candidate.weight_decay)
     learnt = [candidate for candidate in candidates if candidate.learnt]
     return min(learnt or candidates, key=lambda candidate: candidate.ratio)
 
