@@ -43,5 +43,7 @@ def _first_problem(name: str, kind: Any, error: ValidationError) -> str:
         return f"unknown parameter {path!r}{suggestion(path, dotted_names({name: kind}))}"
     if problem["type"] == "missing":
         return f"parameter {path!r} is missing"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"parameter {path!r} = {problem['input']!r} is not valid: {message[0].lower()}{message[1:]}"
+    message = problem["msg"]
+    own = message.removeprefix("Value error, ")  # which may begin with a name
+    told = own if own != message else message[0].lower() + message[1:]
+    return f"parameter {path!r} = {problem['input']!r} is not valid: {told}"

@@ -8,6 +8,7 @@ from idbpd.mtl import (
     MultiTaskData,
     Task,
     TaskQuality,
+    guess_loss,
     measure_quality,
     sample_losses,
     seeded_network,
@@ -35,6 +36,18 @@ def test_a_sample_without_a_label_is_no_miss() -> None:
     logits = torch.tensor([[5.0, 0.0], [0.0, 5.0]])
     task = Task("only", ("a", "b"), torch.tensor([0, 1]), torch.tensor([[1.0, 0.0], [0.0, 0.0]]))
     assert measure_quality(_Fixed(), MultiTaskData(logits, (task,)), regularisation=0.1)["only"].hit_rate == 1
+
+
+def test_a_guess_is_as_bad_everywhere_unless_there_is_nothing_to_guess() -> None:
+    targets = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    rows = torch.arange(3)
+    assert guess_loss(Task("only", ("a", "b", "c"), rows[:2], targets[:2]), 0.1) == pytest.approx(math.log(3))
+    kept = Task("only", ("a", "b", "c"), rows, targets)
+    uniform = MultiTaskData(torch.zeros(3, 3), (kept,))
+    for regularisation in (0.1, 10.0):
+        worst = measure_quality(_Fixed(), uniform, regularisation)["only"].worst_case_loss
+        assert guess_loss(kept, regularisation) == pytest.approx(worst)
+    assert guess_loss(kept, 10.0) < guess_loss(kept, 0.1) < math.log(3) + 1e-6
 
 
 def test_probabilities_of_every_task_sum_to_one() -> None:

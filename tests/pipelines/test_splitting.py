@@ -186,6 +186,14 @@ def test_a_task_without_samples_is_an_error() -> None:
         _split(table)
 
 
+def test_a_task_of_one_class_in_training_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    table = _table(labels=4)
+    table.labels[:, 2:] = [1, 0]
+    _split(table)
+    assert "all training samples of the constraint task have one label, l2" in caplog.text
+    assert "of the priority task have one label" not in caplog.text
+
+
 def test_a_part_that_would_be_empty_is_an_error() -> None:
     with pytest.raises(DataError, match=r"cannot split 3 samples with split.test_fraction = 0.9"):
         _split(_table(samples=3), test_fraction=0.9)

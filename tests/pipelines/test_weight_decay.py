@@ -1,13 +1,14 @@
 """The weight decay, as a number or as what unseen data speak for."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from idbpd.datasets.table import MultiLabelTable
-from idbpd.errors import ConfigurationError
+from idbpd.errors import ConfigurationError, DataError
 from idbpd.pipelines.parameters import (
     CalibrationParameters,
     ComputeParameters,
@@ -55,7 +56,7 @@ def _table() -> MultiLabelTable:
 def _candidate(weight_decay: float, *ratios: float) -> Candidate:
     names = ("second", "third")[: len(ratios)]
     losses = {name: 0.5 * ratio for name, ratio in zip(names, ratios, strict=True)}
-    return Candidate(weight_decay, dict.fromkeys(names, 0.5), {"first": 9.0, **losses}, {}, learnt=True)
+    return Candidate(weight_decay, dict.fromkeys(names, 0.5), {"first": 9.0, **losses}, {}, dict.fromkeys(names, 9.0))
 
 
 def _priority(candidate: Candidate, loss: float) -> Candidate:
@@ -65,7 +66,7 @@ def _priority(candidate: Candidate, loss: float) -> Candidate:
 def test_of_those_with_which_limits_carry_over_the_best_for_the_priority_task_is_chosen() -> None:
     carried = [_candidate(weight_decay, 1.2, 1.0) for weight_decay in (1e-3, 1e-2, 1e-1, 1.0)]
     fits_noise, as_good, best, guesses = map(_priority, carried, (2.1, 1.009, 1.0, 1.1))
-    broken = _priority(_candidate(0.0, 1.4), 0.5)
+    broken = _priority(_candidate(0.0, 1.4, 1.0), 0.5)
     candidates = [broken, fits_noise, as_good, best, guesses]
     assert choose(candidates, 0.3) is as_good  # less than one per cent from the best, with less decay
     assert choose([broken, fits_noise, _priority(as_good, 1.02), best, guesses], 0.3) is best
@@ -78,10 +79,36 @@ def test_of_those_that_are_as_good_the_least_with_which_limits_carry_over_is_cho
     assert choose(candidates, 0.3).weight_decay == 1e-2
     assert choose(candidates, 0.5).weight_decay == 1e-3
     assert choose(candidates[:2], 0.3).weight_decay == 1e-3  # none is good: the nearest
-    guessing = _candidate(30.0, 0.9)._replace(learnt=False)
-    assert choose([*candidates[:2], guessing], 0.3).weight_decay == 1e-3
-    assert choose([guessing], 0.3) is guessing
-    assert _candidate(0.0, 1.1, 1.5).ratio == pytest.approx(1.5)  # the worse of two tasks
+
+
+def _guessing(candidate: Candidate, *tasks: str) -> Candidate:
+    return candidate._replace(guesses={**candidate.guesses, **dict.fromkeys(tasks, 0.4)})
+
+
+def test_a_limit_that_a_guess_keeps_counts_for_nothing() -> None:
+    candidates = [_candidate(0.0, 7.0), _candidate(1e-3, 1.4)]
+    guesses = _priority(_guessing(_candidate(30.0, 0.9), "second"), 1.0)
+    assert choose([*candidates, guesses], 0.3).weight_decay == 1e-3
+    assert choose([guesses, _priority(guesses, 2.0)._replace(weight_decay=1.0)], 0.3) is guesses  # nothing is learnt
+
+
+def test_a_task_whose_limit_never_carries_over_does_not_spoil_the_choice_for_the_others() -> None:
+    fits_noise, some, none = _candidate(1e-3, 1.9, 2.8), _candidate(1e-2, 1.2, 2.7), _candidate(1e-1, 1.0, 0.9)
+    assert choose([fits_noise, some, _guessing(none, "third")], 0.3) is some
+    assert choose([fits_noise, some, _guessing(none, "second")], 0.3) is some  # never both: the nearer one
+    assert choose([fits_noise, some, none], 0.3) is none
+    worse_than_a_guess = _candidate(1e-3, 1.9, 1.1)._replace(guesses={"second": 9.0, "third": 0.52})
+    assert choose([worse_than_a_guess, some], 0.3) is some
+
+
+def test_what_is_not_a_number_is_never_chosen() -> None:
+    nan, zero = _candidate(1e-3, float("nan")), _candidate(1e-2, 1.0)._replace(thresholds={"second": 0.0})
+    assert nan.ratios == zero.ratios == {"second": float("inf")}
+    finite = _candidate(1e-1, 5.0)
+    assert choose([nan, zero, finite], 0.3) is finite
+    unknown = _priority(_candidate(1e-3, 1.0), float("nan"))
+    assert choose([unknown, _candidate(1e-1, 1.0)], 0.3).weight_decay == 1e-1
+    assert choose([unknown], 0.3) is unknown
 
 
 def test_a_given_number_is_taken_as_it_is() -> None:
@@ -108,10 +135,11 @@ def test_auto_goes_down_the_grid_until_limits_no_longer_carry_over(
     assert problem.weight_decay == choice["weight_decay"] == 0.1
     noise_learnt, chosen, nothing_learnt = choice["curve"]  # with less decay than the first nothing was tried
     assert [point["weight_decay"] for point in choice["curve"]] == grid[1:]
-    assert noise_learnt["ratio"] > 1.3 >= chosen["ratio"]
+    assert noise_learnt["ratios"]["constraint"] > 1.3 >= chosen["ratios"]["constraint"]
     # A guess is as good here as there, and so keeps any limit that it set itself.
-    assert [point["learnt"] for point in choice["curve"]] == [True, True, False]
-    assert nothing_learnt["ratio"] == pytest.approx(1 / 1.1, abs=1e-2)
+    meant = [point["thresholds"]["constraint"] < point["guesses"]["constraint"] for point in choice["curve"]]
+    assert meant == [True, True, False]
+    assert nothing_learnt["ratios"]["constraint"] == pytest.approx(1 / 1.1, abs=1e-2)
     assert chosen["worst_case_losses"]["constraint"] < nothing_learnt["worst_case_losses"]["constraint"]
     assert choice["split_sha256"] == "s"
     drawn = [line for line in draw_weight_decay_curve(choice).axes[0].get_lines() if line.get_marker() == "o"]
@@ -126,7 +154,17 @@ def test_it_is_said_when_a_guess_would_be_better_on_unseen_data(
     """Without weight decay the noise in the labels is learnt; with some of it, what carries over."""
     arguments = (SPLIT, FEATURES, CALIBRATION, MODEL, COMPUTE, 0)
     settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search([weight_decay]), *arguments)
-    assert ("a uniform guess has a better worst case in the priority task, 0.6931" in caplog.text) == (not weight_decay)
+    said = "is not clearly below that of a uniform guess, 0.6931" in caplog.text
+    assert said == (weight_decay == 0)
+
+
+def test_limits_that_are_set_by_hand_are_those_that_have_to_carry_over(caplog: pytest.LogCaptureFixture) -> None:
+    by_hand = CALIBRATION.model_copy(update={"threshold": 0.2})
+    arguments = (SPLIT, FEATURES, by_hand, MODEL, COMPUTE, 0)
+    _, choice = settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search([1e-2, 0.1]), *arguments)
+    assert [point["thresholds"] for point in choice["curve"]] == [{"constraint": 0.2}] * 2
+    assert "has the constraint task a limit that holds on a validation part to within 30 %" in caplog.text
+    assert "because a guess is worse: the nearest is taken" in caplog.text
 
 
 def test_validation_sees_the_training_part_alone_and_keeps_groups_together() -> None:
@@ -144,6 +182,20 @@ def test_validation_sees_the_training_part_alone_and_keeps_groups_together() -> 
     assert not (rows(fit) | rows(validation)) & set(test_rows)
     assert table.groups is not None
     assert not set(table.groups[list(rows(fit))]) & set(table.groups[list(rows(validation))])
+
+
+def test_what_stands_in_the_way_of_a_validation_part_is_said_with_the_parameter_that_people_set() -> None:
+    table = _table()
+    two_groups = replace(table, groups=np.arange(400) // 200)
+    message = r"200 samples with weight_decay_search.validation_fraction = 0.25: .*; a number for problem.weight_dec"
+    with pytest.raises(DataError, match=message):
+        _validation_parts(two_groups, _search([0.0]), SPLIT, FEATURES)
+    rare = replace(table, groups=None, labels=table.labels * np.array([1, 1, 0, 0], dtype=np.int8))
+    rare.labels[split_rows(rare, SPLIT.test_fraction, SPLIT.seed)[0][0], 2:] = 1
+    with pytest.raises(
+        DataError, match=r"no sample of the (training|validation) part .* another weight_decay_search.valid"
+    ):
+        _validation_parts(rare, _search([0.0]), SPLIT, FEATURES)
 
 
 @pytest.mark.parametrize("value", [-1, "often", True, float("nan")])

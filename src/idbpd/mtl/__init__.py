@@ -6,7 +6,7 @@ from idbpd.mtl.equal_weights import EqualWeights
 from idbpd.mtl.exported import ExportedModel
 from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
-from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
+from idbpd.mtl.quality import LabelQuality, TaskQuality, guess_loss, measure_quality, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
 from idbpd.mtl.worst_case import WorstCase, worst_case
 
@@ -23,6 +23,7 @@ __all__ = [
     "TaskQuality",
     "WorstCase",
     "fit_scaling",
+    "guess_loss",
     "measure_quality",
     "sample_losses",
     "seeded",

@@ -54,6 +54,12 @@ def sample_losses(network: nn.Module, data: MultiTaskData) -> dict[str, Tensor]:
     return {task.name: cross_entropy(logits, task.targets) for task, logits in _logits(network, data)}
 
 
+def guess_loss(task: Task, regularisation: float) -> float:
+    """The worst-case loss of a uniform guess, which needs no network."""
+    losses = cross_entropy(torch.zeros_like(task.targets), task.targets)
+    return worst_case(losses, regularisation).value.item()
+
+
 def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
     """Every task and the logits of its samples, on the host: sums in float64 are not to be had everywhere.
 

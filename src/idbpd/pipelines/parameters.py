@@ -25,6 +25,7 @@ from idbpd.pipelines.module_type import check_module
 
 AUTO = "auto"
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Positive = Annotated[float, Field(gt=0)]
 
 
 class _Parameters(BaseModel):
@@ -83,9 +84,6 @@ class ProblemParameters(_Parameters):
     weight_decay: Annotated[float, Field(ge=0)]
 
 
-_Limit = Annotated[float, Field(gt=0)]
-
-
 def _number_or_auto(value: object) -> object:
     """One message for both kinds; a union would complain once per kind."""
     if value == AUTO or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf):
@@ -104,11 +102,18 @@ class ProblemSettings(_Parameters):
         return ProblemParameters(**{"lambda": self.regularisation, "weight_decay": weight_decay})
 
 
+def _listed(value: Any) -> Any:
+    """A list as the command line can give it: Kedro's --params ends a value at a comma, so items are joined by '+'."""
+    if isinstance(value, str):
+        return [item for item in value.split("+") if item]
+    return value if isinstance(value, list | tuple) else [value]
+
+
 class WeightDecaySearchParameters(_Parameters):
     """How ``weight_decay: auto`` chooses."""
 
     margin: Annotated[float, Field(ge=0)]
-    grid: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
+    grid: Annotated[list[Annotated[float, Field(ge=0)]], BeforeValidator(_listed), Field(min_length=1)]
     validation_fraction: Annotated[float, Field(gt=0, lt=1)]
     max_steps: Annotated[int, Field(ge=1)]
 
@@ -117,9 +122,9 @@ class CalibrationParameters(_Parameters):
     """How the thresholds of the constraint tasks are found."""
 
     slack: float
-    threshold: _Limit | dict[str, _Limit] | None = None
+    threshold: Positive | dict[str, Positive] | None = None
     max_steps: Annotated[int, Field(ge=1)]
-    tolerance: Annotated[float, Field(gt=0)]
+    tolerance: Positive
 
     @field_validator("slack")
     @classmethod
@@ -138,7 +143,7 @@ class TrainingParameters(_Parameters):
     method: str = "idbpd"
     start: Literal["calibrated", "random"]
     max_steps: Annotated[int, Field(ge=1)]
-    tolerance: Annotated[float, Field(gt=0)]
+    tolerance: Positive
 
     @field_validator("method")
     @classmethod
@@ -148,25 +153,22 @@ class TrainingParameters(_Parameters):
         return method
 
 
-_Positive = Annotated[float, Field(gt=0)]
-
-
 class _Descent(_Parameters):
-    gamma: _Positive = 1e-3
+    gamma: Positive = 1e-3
 
 
 class _Algorithm1(_Descent):
-    alpha: _Positive = 1.0
+    alpha: Positive = 1.0
 
 
 class _Theorem2(_Parameters):
     horizon: Annotated[int, Field(ge=1)] | None = None  # None: the budget of the run
-    factor: _Positive = 1.0
+    factor: Positive = 1.0
 
 
 class _Cooper(_Parameters):
-    primal_rate: _Positive = 1e-2
-    dual_rate: _Positive = 0.1
+    primal_rate: Positive = 1e-2
+    dual_rate: Positive = 0.1
 
 
 class _Discretization(_Cooper):
@@ -201,13 +203,13 @@ class TuningParameters(_Parameters):
     """How long each trial of the grid may take."""
 
     max_steps: Annotated[int, Field(ge=1)]
-    seconds: _Positive | None
+    seconds: Positive | None
 
 
 class CheckpointParameters(_Parameters):
     """How often a long solve leaves its state behind, and whether a run takes up what it finds."""
 
-    every_seconds: Annotated[float, Field(gt=0)] | None = 30.0
+    every_seconds: Positive | None = 30.0
     every_steps: Annotated[int, Field(ge=1)] | None = None
     resume: Literal["auto", "never"] = "auto"
 
@@ -221,7 +223,7 @@ class RetrainParameters(_Parameters):
     force: bool
     train_tolerance: Annotated[float, Field(ge=0)]
     held_out_tolerance: Annotated[float, Field(ge=0)]
-    residual_limit: Annotated[float, Field(gt=0)]
+    residual_limit: Positive
     margin: Annotated[float, Field(ge=0)]
     accept_other_tasks: bool
 
@@ -248,13 +250,6 @@ class ComputeParameters(_Parameters):
         return self
 
 
-def _listed(value: Any) -> Any:
-    """A list as the command line can give it: Kedro's --params ends a value at a comma, so items are joined by '+'."""
-    if isinstance(value, str):
-        return [item for item in value.split("+") if item]
-    return value if isinstance(value, list | tuple) else [value]
-
-
 def _without_repetition(values: list[Any]) -> list[Any]:
     if len(set(values)) < len(values):
         raise ValueError("each may be named once")
@@ -271,7 +266,6 @@ def _known_methods(names: list[str]) -> list[str]:
 _Selection = (BeforeValidator(_listed), AfterValidator(_without_repetition), Field(min_length=1))
 Names = Annotated[list[str], *_Selection]
 Seeds = Annotated[list[Seed], *_Selection]
-Seconds = Annotated[float, Field(gt=0)]
 
 
 class LargeDataParameters(_Parameters):
@@ -279,8 +273,8 @@ class LargeDataParameters(_Parameters):
 
     samples: Annotated[int, Field(ge=1)]
     seeds: Seeds
-    seconds: Seconds
-    tuning_seconds: Seconds
+    seconds: Positive
+    tuning_seconds: Positive
     calibration_steps: Annotated[int, Field(ge=1)]
 
 
@@ -302,11 +296,11 @@ class BenchmarkParameters(_Parameters):
     changes: dict[str, SettingChanges]
     settings: Names
     seeds: Seeds
-    seconds: Seconds
-    tuning_seconds: Seconds
+    seconds: Positive
+    tuning_seconds: Positive
     calibration_steps: Annotated[int, Field(ge=1)]
     large: LargeDataParameters
-    tolerance: Annotated[float, Field(gt=0)]
+    tolerance: Positive
     workers: Annotated[int, Field(ge=1)] | Literal["auto"]
     run: str | None
 

@@ -17,12 +17,14 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from idbpd.datasets.atomic import replacing
-from idbpd.pipelines.provenance import content_key, tensors_sha256
+from idbpd.pipelines.kept_files import forget_oldest, kept_file
+from idbpd.pipelines.provenance import tensors_sha256
 
 logger = logging.getLogger(__name__)
 
 # Enough for a few seeds or settings that are compared; the least recently used goes first.
 KEPT = 16
+SUFFIX = ".safetensors"
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class CalibrationCache:
 
     def get(self, made_with: Mapping[str, Any]) -> tuple[Calibration, dict[str, Tensor]] | None:
         """The calibration with these settings; None where there is none that can be trusted."""
-        path = self._path(made_with)
+        path = kept_file(self._folder, made_with, SUFFIX)
         if not path.exists():
             return None
         try:
@@ -72,16 +74,11 @@ class CalibrationCache:
             "sha256": tensors_sha256(on_host),
             "made_with": json.dumps(dict(made_with)),  # for people who look
         }
-        path = self._path(made_with)
+        path = kept_file(self._folder, made_with, SUFFIX)
         try:
             with replacing(path) as partial:
                 save_file(on_host, partial, metadata=metadata)
         except (OSError, SafetensorError) as error:
             logger.warning("the calibration could not be kept in %s: %s", path, error)
             return
-        by_age = sorted(self._folder.glob("*.safetensors"), key=lambda file: file.stat().st_mtime, reverse=True)
-        for file in by_age[KEPT:]:
-            file.unlink(missing_ok=True)
-
-    def _path(self, made_with: Mapping[str, Any]) -> Path:
-        return self._folder / f"{content_key(made_with)}.safetensors"
+        forget_oldest(self._folder, SUFFIX, KEPT)

@@ -1,9 +1,8 @@
 """Solve each constraint task without a constraint: r = value x (1 + slack)."""
 
 import logging
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from idbpd.errors import ConfigurationError
-from idbpd.mtl import MultiTaskData, Task, measure_quality
+from idbpd.mtl import MultiTaskData, Task, guess_loss, measure_quality
 from idbpd.optim import IDBPD, Status
 from idbpd.pipelines.calibration.cache import Calibration, CalibrationCache
 from idbpd.pipelines.checkpoints import StageCheckpoint
@@ -30,7 +29,7 @@ from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_
 
 logger = logging.getLogger(__name__)
 
-# A task that comes no nearer to zero than this share of a uniform guess's loss has learnt nothing.
+# A task that comes no nearer to zero than this share of a uniform guess's worst case has learnt nothing.
 GUESSING = 0.99
 
 
@@ -57,7 +56,7 @@ def calibrate(
 
     Without the two folders nothing is kept for another run.
     """
-    given = _given_thresholds(train, calibration)
+    given = given_thresholds(train, calibration)
     made_with = settings(model, problem, compute, seed, fingerprint)
     calibrator = _Calibrator(made_with, calibration, checkpoint, checkpoints, calibration_cache)
     found: dict[str, dict[str, Any]] = {}
@@ -66,10 +65,12 @@ def calibrate(
         alone = build_problem(train, task.name, {}, model, problem, compute, seed)
         result, alone_weights, cached = calibrator.solve(task.name, {}, alone, alone.initial_weights)
         alone.network.load_state_dict(alone_weights)
-        value = measure_quality(alone.network, alone.data, problem.regularisation)[task.name].worst_case_loss
+        quality = measure_quality(alone.network, alone.data, problem.regularisation)[task.name]
+        value = max(0.0, quality.worst_case_loss)  # which rounding can take below, where nothing is lost
         threshold = given.get(task.name, value * (1 + calibration.slack))
         earlier = {name: record["threshold"] for name, record in found.items()}
-        found[task.name] = _record(task, value, threshold, result, by_hand=task.name in given, cached=cached)
+        _report(task, value, threshold, result, problem, by_hand=task.name in given, cached=cached)
+        found[task.name] = {"threshold": threshold, "value": value, **asdict(result)}
         if earlier:
             joint = build_problem(train, task.name, earlier, model, problem, compute, seed)
             weights = calibrator.solve(task.name, earlier, joint, weights)[1]
@@ -86,7 +87,7 @@ def calibrate(
     return record, weights
 
 
-def _given_thresholds(train: MultiTaskData, calibration: CalibrationParameters) -> dict[str, float]:
+def given_thresholds(train: MultiTaskData, calibration: CalibrationParameters) -> dict[str, float]:
     """The limits that are set by hand, by task."""
     given, names = calibration.threshold, [task.name for task in train.limited]
     if given is None:
@@ -141,10 +142,17 @@ class _Calibrator:
         return result, weights, False
 
 
-def _record(
-    limited: Task, value: float, threshold: float, result: Calibration, *, by_hand: bool, cached: bool
-) -> dict[str, Any]:
-    task, labels = limited.name, len(limited.labels)
+def _report(
+    limited: Task,
+    value: float,
+    threshold: float,
+    result: Calibration,
+    problem: ProblemParameters,
+    *,
+    by_hand: bool,
+    cached: bool,
+) -> None:
+    task, guess = limited.name, guess_loss(limited, problem.regularisation)
     logger.info(
         "the %s task alone reaches a worst-case loss of %.4f, %s %.4f: %s after %d steps, residual %.1e, %.1f s%s",
         task,
@@ -157,27 +165,27 @@ def _record(
         result.seconds,
         f" (kept from {result.made}: same data, model and seed)" if cached else "",
     )
-    if value > GUESSING * math.log(labels):
+    if value > GUESSING * guess:
         logger.warning(
             "the %s task alone is no better than a uniform guess, whose loss is %.4f: it has learnt nothing, and its "
             "limit says little; see calibration.max_steps, problem.weight_decay and features.scaling",
             task,
-            math.log(labels),
+            guess,
+        )
+    elif threshold >= guess:
+        logger.warning(
+            "a uniform guess, whose loss is %.4f, keeps the limit %.4f of the %s task, which says little therefore; "
+            "see calibration.slack, calibration.threshold and problem.weight_decay",
+            guess,
+            threshold,
+            task,
         )
     if threshold < value:
         logger.warning(
-            "the limit %.4f of the %s task is below %.4f, what it reached on its own: there may be no model that keeps "
-            "it; see calibration.threshold",
+            "the limit %.4f of the %s task is below %.4f, what it reached on its own with weight decay %g: there may "
+            "be no model that keeps it; see calibration.threshold",
             threshold,
             task,
             value,
+            problem.weight_decay,
         )
-    return {
-        "threshold": threshold,
-        "value": value,
-        "status": result.status,
-        "steps": result.steps,
-        "stationarity": result.stationarity,
-        "seconds": result.seconds,
-        "made": result.made,
-    }

@@ -1,6 +1,7 @@
 """Split the samples into train and test, and the labels into tasks."""
 
 import logging
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +22,16 @@ logger = logging.getLogger(__name__)
 LARGE_FEATURE = 100.0
 
 
+class Part(NamedTuple):
+    """A part of the table, and the parameter by which people set how large the part to judge by is."""
+
+    name: str
+    parameter: str
+
+
+TEST = Part("test", "split.test_fraction")
+
+
 def split(
     table: MultiLabelTable, parameters: SplitParameters, features: FeatureParameters
 ) -> tuple[MultiTaskData, MultiTaskData, dict[str, Tensor], dict[str, str]]:
@@ -30,6 +41,7 @@ def split(
     train, test, scaling = make_parts(table, tasks, (train_rows, test_rows), parameters, features)
     if (train.features == train.features[:1]).all():
         logger.warning("all training samples have the same features: no network can tell them apart")
+    _hint_at_single_classes(train)
     _hint_at_scaling(table, train.features, features)
     _report(tasks, train, test, parameters)
     content = data_sha256(table)
@@ -47,19 +59,20 @@ def make_parts(
     rows: tuple[NDArray[np.intp], NDArray[np.intp]],
     parameters: SplitParameters,
     features: FeatureParameters,
+    held_out: Part = TEST,
 ) -> tuple[MultiTaskData, MultiTaskData, FeatureScaling]:
     """The tasks over the rows to learn from and those to judge by; the former alone decide how features are scaled."""
     raw, raw_held_out = (torch.from_numpy(table.dense_features(part)) for part in rows)
     scaling = fit_scaling(raw, features.scaling)
     keep = parameters.unlabelled == "keep"
     return (
-        MultiTaskData(scaling(raw), _tasks(tasks, rows[0], "training", keep)),
-        MultiTaskData(scaling(raw_held_out), _tasks(tasks, rows[1], "test", keep)),
+        MultiTaskData(scaling(raw), _tasks(tasks, rows[0], held_out._replace(name="training"), keep)),
+        MultiTaskData(scaling(raw_held_out), _tasks(tasks, rows[1], held_out, keep)),
         scaling,
     )
 
 
-def _tasks(tasks: list[TaskLabels], rows: NDArray[np.intp], part: str, keep_unlabelled: bool) -> tuple[Task, ...]:
+def _tasks(tasks: list[TaskLabels], rows: NDArray[np.intp], part: Part, keep_unlabelled: bool) -> tuple[Task, ...]:
     """The tasks over one part of the table; a task keeps the samples with at least one of its labels, or all."""
     made = []
     for task in tasks:
@@ -67,8 +80,8 @@ def _tasks(tasks: list[TaskLabels], rows: NDArray[np.intp], part: str, keep_unla
         labelled = positives.any(dim=1)
         if not labelled.any():
             raise DataError(
-                f"no sample of the {part} part has a label of the {task.name} task ({', '.join(task.labels)}); "
-                "choose other labels for it, or another split.test_fraction"
+                f"no sample of the {part.name} part has a label of the {task.name} task ({', '.join(task.labels)}); "
+                f"choose other labels for it, or another {part.parameter}"
             )
         members = torch.arange(len(positives)) if keep_unlabelled else labelled.nonzero(as_tuple=True)[0]
         chosen = positives[members]
@@ -87,6 +100,20 @@ def _report(tasks: list[TaskLabels], train: MultiTaskData, test: MultiTaskData, 
             ", and those without are kept" if parameters.unlabelled == "keep" else "",
             parts if parameters.test_fraction > 0 else "all for training",
         )
+
+
+def _hint_at_single_classes(train: MultiTaskData) -> None:
+    for task in train.tasks:
+        seen = [
+            label for label, found in zip(task.labels, (task.targets > 0).any(dim=0).tolist(), strict=True) if found
+        ]
+        if len(seen) == 1:
+            logger.warning(
+                "all training samples of the %s task have one label, %s: a network that always says so is perfect, and "
+                "a limit on it means nothing; choose another split.seed or other labels for the task",
+                task.name,
+                seen[0],
+            )
 
 
 def _hint_at_scaling(table: MultiLabelTable, features: Tensor, parameters: FeatureParameters) -> None:

@@ -13,24 +13,25 @@ Rows = NDArray[np.intp]
 DIVISIONS_OF_GROUPS = 20
 
 
-def split_rows(table: MultiLabelTable, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
+def split_rows(
+    table: MultiLabelTable, fraction: float, seed: int, parameter: str = "split.test_fraction"
+) -> tuple[Rows, Rows]:
     """Rows for training and testing, in file order, with the same label frequencies in both; groups are kept whole.
 
-    Without a test part the training data are what is measured.
+    Without a test part the training data are what is measured. ``parameter`` is the name under which people set the
+    fraction for testing.
     """
     rows: Rows = np.arange(len(table))
-    if test_fraction == 0:
+    if fraction == 0:
         return rows, rows
     try:
         train, test = (
-            _stratified(table, test_fraction, seed)
+            _stratified(table, fraction, seed)
             if table.groups is None
-            else _of_groups(table, table.groups, test_fraction, seed)
+            else _of_groups(table, table.groups, fraction, seed)
         )
     except ValueError as error:
-        raise DataError(
-            f"cannot split {len(table)} samples with split.test_fraction = {test_fraction}: {error}"
-        ) from error
+        raise DataError(f"cannot split {len(table)} samples with {parameter} = {fraction}: {error}") from error
     return np.sort(train), np.sort(test)
 
 

@@ -33,8 +33,9 @@ def say_how_it_ended(title: str, timed: Timed, tolerance: float, tasks: Mapping[
                 else f"no feasible point was found ({solution.reason})"
             )
             logger.warning(
-                "%s: %s; the worst-case loss of the %s task came down to %.4f, its limit is %.4f, and on its own it "
-                "reached %.4f; the weights closest to the limits are kept. Allow more: calibration.slack or .threshold",
+                "%s: %s; the worst-case loss of the %s task came down to %.4f, its limit is %.4f, and calibration, "
+                "which pays for weight decay as well, reached %.4f; the weights closest to the limits are kept. "
+                "Allow more: calibration.slack or .threshold",
                 title,
                 found,
                 name,

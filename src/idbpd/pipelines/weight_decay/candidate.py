@@ -1,5 +1,6 @@
 """A weight decay and what came of it on samples that it was not trained on."""
 
+import math
 from typing import NamedTuple
 
 
@@ -7,22 +8,39 @@ class Candidate(NamedTuple):
     """A weight decay and what came of it."""
 
     weight_decay: float
-    thresholds: dict[str, float]  # of the constraint tasks, as calibrated with this weight decay
+    thresholds: dict[str, float]  # of the constraint tasks, as calibrated with this weight decay or set by hand
     worst_case_losses: dict[str, float]  # of all tasks, on the validation part
     hit_rates: dict[str, float]  # likewise
-    learnt: bool  # whether every constraint task alone does better than a guess, on the samples to learn from
+    guesses: dict[str, float]  # the worst-case losses of a uniform guess, of all tasks
 
     @property
-    def ratio(self) -> float:
-        """The worst-case loss on the validation part as a multiple of the threshold, for the task with the largest."""
-        return max(self.worst_case_losses[task] / threshold for task, threshold in self.thresholds.items())
+    def ratios(self) -> dict[str, float]:
+        """The worst-case losses on the validation part as multiples of the limits; infinite where unknown."""
+        return {task: _ratio(self.worst_case_losses[task], limit) for task, limit in self.thresholds.items()}
+
+    @property
+    def priority(self) -> str:
+        """The task without a limit."""
+        (task,) = (task for task in self.worst_case_losses if task not in self.thresholds)
+        return task
 
     @property
     def priority_loss(self) -> float:
-        """The worst-case loss of the task without a threshold on the validation part."""
-        (loss,) = (loss for task, loss in self.worst_case_losses.items() if task not in self.thresholds)
-        return loss
+        """Its worst-case loss on the validation part; infinite where unknown."""
+        loss = self.worst_case_losses[self.priority]
+        return loss if math.isfinite(loss) else math.inf
 
-    def carries_over(self, margin: float) -> bool:
-        """Whether limits that mean something hold on the validation part, up to the margin."""
-        return self.learnt and self.ratio <= 1 + margin
+    @property
+    def learnt(self) -> set[str]:
+        """The constraint tasks whose limits mean something: a uniform guess does not keep them."""
+        return {task for task, limit in self.thresholds.items() if limit < self.guesses[task]}
+
+    def carried(self, margin: float) -> set[str]:
+        """The constraint tasks whose limits hold on the validation part, up to the margin, and mean something there."""
+        held = {task for task, ratio in self.ratios.items() if ratio <= 1 + margin}
+        return {task for task in self.learnt & held if self.worst_case_losses[task] < self.guesses[task]}
+
+
+def _ratio(loss: float, limit: float) -> float:
+    known = math.isfinite(loss) and math.isfinite(limit) and limit > 0
+    return loss / limit if known else math.inf

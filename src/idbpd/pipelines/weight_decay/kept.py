@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from idbpd.datasets.atomic import replacing
-from idbpd.pipelines.provenance import content_key
+from idbpd.pipelines.kept_files import forget_oldest, kept_file
 from idbpd.pipelines.weight_decay.candidate import Candidate
 
 logger = logging.getLogger(__name__)
 
 # Five searches over the default grid and more; the least recently used goes first.
 KEPT = 64
+SUFFIX = ".json"
 
 
 class KeptCandidates:
@@ -29,7 +30,7 @@ class KeptCandidates:
         """The candidate with these settings; None where there is none."""
         if self._folder is None:
             return None
-        path = self._path(self._folder, made_with)
+        path = kept_file(self._folder, made_with, SUFFIX)
         try:
             candidate = Candidate(**json.loads(path.read_text(encoding="utf-8")))
             os.utime(path)
@@ -45,17 +46,11 @@ class KeptCandidates:
         """Keep a candidate; a disk that is full costs the next search a solve, not this one its end."""
         if self._folder is None:
             return
-        path = self._path(self._folder, made_with)
+        path = kept_file(self._folder, made_with, SUFFIX)
         try:
             with replacing(path) as partial:
                 partial.write_text(json.dumps(candidate._asdict()), encoding="utf-8")
         except OSError as error:
             logger.warning("what came of a weight decay could not be kept in %s: %s", path, error)
             return
-        by_age = sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime, reverse=True)
-        for file in by_age[KEPT:]:
-            file.unlink(missing_ok=True)
-
-    @staticmethod
-    def _path(folder: Path, made_with: Mapping[str, Any]) -> Path:
-        return folder / f"{content_key(made_with)}.json"
+        forget_oldest(self._folder, SUFFIX, KEPT)

@@ -1,13 +1,15 @@
 """Settle the weight decay before anything is calibrated with it."""
 
 import logging
-import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from idbpd.datasets.table import MultiLabelTable
+from idbpd.errors import DataError
 from idbpd.mtl import MultiTaskData
+from idbpd.pipelines.calibration.nodes import GUESSING
 from idbpd.pipelines.parameters import (
     CalibrationParameters,
     ComputeParameters,
@@ -20,10 +22,11 @@ from idbpd.pipelines.parameters import (
     WeightDecaySearchParameters,
 )
 from idbpd.pipelines.splitting.label_split import split_labels
-from idbpd.pipelines.splitting.nodes import make_parts
+from idbpd.pipelines.splitting.nodes import Part, make_parts
 from idbpd.pipelines.splitting.row_split import split_rows
+from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.kept import KeptCandidates
-from idbpd.pipelines.weight_decay.search import choose, search
+from idbpd.pipelines.weight_decay.search import carried_by_any, choose, search
 
 logger = logging.getLogger(__name__)
 
@@ -59,38 +62,55 @@ def settle_weight_decay(
     candidates = search(rules, parts, problem, short, model, compute, seed, kept)
     chosen = choose(candidates, rules.margin)
     logger.info(
-        "weight decay %g: on a validation part the worst-case loss is %.4f, and %.2f times the limit of a constraint "
-        "task; %d numbers tried, %.1f s%s",
+        "weight decay %g: worst-case losses on a validation part: %s; %d numbers tried, %.1f s%s",
         chosen.weight_decay,
-        chosen.priority_loss,
-        chosen.ratio,
+        _in_words(chosen),
         len(candidates),
         time.perf_counter() - begin,
         f" ({kept.found} of them kept from an earlier run: same data, model and seed)" if kept.found else "",
     )
-    if not chosen.learnt:
-        logger.warning("with no number of weight_decay_search.grid is every constraint task better than a guess")
-    elif not chosen.carries_over(rules.margin):
-        logger.warning(
-            "with no number of weight_decay_search.grid is that at most %g times the limit; this one is nearest",
-            1 + rules.margin,
-        )
-    guess = math.log(len(parts[0].priority.labels))
-    if chosen.priority_loss > guess:
-        logger.warning(
-            "on the validation part a uniform guess has a better worst case in the priority task, %.4f: more samples, "
-            "a larger problem.lambda or more weight decay may help",
-            guess,
-        )
+    _warn(candidates, chosen, rules.margin)
     choice = {
         "asked": asked,
         "weight_decay": chosen.weight_decay,
         "margin": rules.margin,
         "validation_fraction": rules.validation_fraction,
         **fingerprint,
-        "curve": [{**candidate._asdict(), "ratio": candidate.ratio} for candidate in reversed(candidates)],
+        "curve": [{**candidate._asdict(), "ratios": candidate.ratios} for candidate in reversed(candidates)],
     }
     return problem.with_weight_decay(chosen.weight_decay), choice
+
+
+def _in_words(candidate: Candidate) -> str:
+    ratios = [f"{task} {ratio:.2f} times its limit" for task, ratio in candidate.ratios.items()]
+    return ", ".join([f"priority {candidate.priority_loss:.4f}", *ratios])
+
+
+def _warn(candidates: Sequence[Candidate], chosen: Candidate, margin: float) -> None:
+    """Say what the chosen weight decay does not do."""
+    judged = carried_by_any(candidates, margin)
+    for task in chosen.thresholds:
+        if task not in judged:
+            logger.warning(
+                "with no number of weight_decay_search.grid has the %s task a limit that holds on a validation part "
+                "to within %g %%, and that means something because a guess is worse: %s",
+                task,
+                100 * margin,
+                "it has no say in the choice" if judged else "the nearest is taken",
+            )
+    if not judged <= chosen.carried(margin):
+        logger.warning(
+            "with no number of weight_decay_search.grid do the limits of %s carry over together; the nearest is taken",
+            " and ".join(sorted(judged)),
+        )
+    guess = chosen.guesses[chosen.priority]
+    if chosen.priority_loss > GUESSING * guess:
+        logger.warning(
+            "the worst-case loss of the priority task on a validation part, %.4f, is not clearly below that of a "
+            "uniform guess, %.4f: more samples or a larger problem.lambda may help",
+            chosen.priority_loss,
+            guess,
+        )
 
 
 def _validation_parts(
@@ -99,6 +119,10 @@ def _validation_parts(
     train_rows, _ = split_rows(table, split.test_fraction, split.seed)
     training_part = table.of_rows(train_rows)
     tasks = split_labels(training_part, split.by, split.tasks)
-    rows = split_rows(training_part, rules.validation_fraction, split.seed)
-    fit, validation, _ = make_parts(training_part, tasks, rows, split, features)
+    part = Part("validation", "weight_decay_search.validation_fraction")
+    try:
+        rows = split_rows(training_part, rules.validation_fraction, split.seed, part.parameter)
+        fit, validation, _ = make_parts(training_part, tasks, rows, split, features, part)
+    except DataError as error:
+        raise DataError(f"{error}; a number for problem.weight_decay needs no validation part") from error
     return fit, validation

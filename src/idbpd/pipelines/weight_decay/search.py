@@ -2,18 +2,17 @@
 
 Without decay a strong solver keeps any limit on the training data and none elsewhere; with too much of it the network
 guesses, and the limit is one that guessing keeps. In between, the gap closes as the decay grows. Of the numbers at
-which it is within a margin that the user states, and at which something is learnt, the one is looked for with which the
-worst case of the priority task is least on samples that were not learnt from.
+which it is within a margin that the user states, and at which limits mean something, the one is looked for with which
+the worst case of the priority task is least on samples that were not learnt from.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from torch import Tensor
 
-from idbpd.mtl import MultiTaskData, TaskQuality, measure_quality
+from idbpd.mtl import MultiTaskData, TaskQuality, guess_loss, measure_quality
 from idbpd.optim import IDBPD, solve
-from idbpd.pipelines.calibration.nodes import GUESSING
+from idbpd.pipelines.calibration.nodes import given_thresholds
 from idbpd.pipelines.devices import resolve_device
 from idbpd.pipelines.network import build_network
 from idbpd.pipelines.parameters import (
@@ -45,14 +44,18 @@ def search(
     seed: Seed,
     kept: KeptCandidates,
 ) -> list[Candidate]:
-    """Try the grid from its largest number down, and go no further once the limits have ceased to carry over."""
+    """Try the grid from its largest number down, and go no further once limits have ceased to carry over.
+
+    A limit that has not yet carried over may still do so: what is hard to learn is learnt with less decay.
+    """
     tried: list[Candidate] = []
+    ever: set[str] = set()
     content = {"split_sha256": _parts_sha256(parts)}
     for weight_decay in sorted(set(parameters.grid), reverse=True):
         chosen = problem.with_weight_decay(weight_decay)
         made_with = {
             **settings(model, chosen, compute, seed, content),
-            **parameters_of("calibration", calibration.model_copy(update={"threshold": None})),  # not used here
+            **parameters_of("calibration", calibration),
             **surroundings(resolve_device(compute.device), build_network(model, parts[0], seed)),
         }
         candidate = kept.get(made_with)
@@ -60,25 +63,40 @@ def search(
             candidate = _try(chosen, parts, calibration, model, compute, seed)
             kept.put(made_with, candidate)
         tried.append(candidate)
-        carried = [other.carries_over(parameters.margin) for other in tried]
-        if any(carried) and not carried[-1]:
+        carried = candidate.carried(parameters.margin)
+        ever |= carried
+        if len(ever) == len(candidate.thresholds) and carried < ever:
             break
     return tried
+
+
+def carried_by_any(candidates: Sequence[Candidate], margin: float) -> set[str]:
+    """The constraint tasks that a weight decay can be chosen by: with one at least, their limits carry over."""
+    return set[str]().union(*(candidate.carried(margin) for candidate in candidates))
 
 
 def choose(candidates: Sequence[Candidate], margin: float) -> Candidate:
     """Of those with which the limits carry over, the one that is best for the priority task on the validation part.
 
-    Where several are as good, the least of them: its limits are the tightest. Where limits carry over with none, the
-    one that comes nearest, of those with which something is learnt.
+    A limit that carries over with none of them has no say: it would only spoil the choice for the others. Where
+    several candidates are as good, it is the least of them: its limits are the tightest. Where they carry over with one
+    candidate each but never together, or none does, it is the one that comes nearest, of those with which most is
+    learnt.
     """
-    good = [candidate for candidate in candidates if candidate.carries_over(margin)]
-    if good:
-        allowed = (1 + AS_GOOD) * min(candidate.priority_loss for candidate in good)
-        as_good = [candidate for candidate in good if candidate.priority_loss <= allowed]
-        return min(as_good, key=lambda candidate: candidate.weight_decay)
-    learnt = [candidate for candidate in candidates if candidate.learnt]
-    return min(learnt or candidates, key=lambda candidate: candidate.ratio)
+    judged = carried_by_any(candidates, margin)
+    good = [candidate for candidate in candidates if judged and judged <= candidate.carried(margin)]
+    if not good and any(candidate.learnt for candidate in candidates):
+        return min(candidates, key=lambda candidate: _distance(candidate, judged or set(candidate.thresholds)))
+    good = good or list(candidates)  # a guess everywhere: the priority task alone decides
+    allowed = (1 + AS_GOOD) * min(candidate.priority_loss for candidate in good)
+    as_good = [candidate for candidate in good if candidate.priority_loss <= allowed]
+    return min(as_good, key=lambda candidate: candidate.weight_decay)
+
+
+def _distance(candidate: Candidate, tasks: Set[str]) -> tuple[int, float]:
+    """How many of the tasks are not learnt, and how far the limits of the others are exceeded."""
+    learnt = tasks & candidate.learnt
+    return len(tasks) - len(learnt), max((candidate.ratios[task] for task in learnt), default=0.0)
 
 
 def _try(
@@ -96,15 +114,14 @@ def _try(
     """
     fit, validation = parts
     title = f"weight decay {problem.weight_decay:g}"
+    given = given_thresholds(fit, calibration)
     thresholds: dict[str, float] = {}
-    learnt = True
     start: dict[str, Tensor] = {}
     for task in fit.limited:
         alone = build_problem(fit, task.name, {}, model, problem, compute, seed)
         start = _solved(title, alone, alone.initial_weights, calibration)
         reached = _quality(alone, start, fit, problem)[task.name].worst_case_loss
-        thresholds[task.name] = reached * (1 + calibration.slack)
-        learnt = learnt and reached < GUESSING * math.log(len(task.labels))
+        thresholds[task.name] = given.get(task.name, reached * (1 + calibration.slack))
     built = build_problem(fit, fit.priority.name, thresholds, model, problem, compute, seed)
     # With one constraint task these weights keep its limit; with several they are as good a start as any.
     weights = _solved(title, built, start, calibration)
@@ -114,7 +131,7 @@ def _try(
         thresholds,
         {name: found.worst_case_loss for name, found in quality.items()},
         {name: found.hit_rate for name, found in quality.items()},
-        learnt,
+        {task.name: guess_loss(task, problem.regularisation) for task in fit.tasks},
     )
 
 
