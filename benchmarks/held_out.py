@@ -117,7 +117,8 @@ def _print_row(split_seed: int, seed: int, row: Row) -> None:
 
 
 def _print_sum(rows: list[Row]) -> None:
-    print(f"\n{sum(row.ratio <= GOAL for row in rows)} of {len(rows)} runs are at most {GOAL} r on unseen data")
+    kept, near = (sum(row.ratio <= share for row in rows) for share in (1.0, GOAL))
+    print(f"\non unseen data {kept} of {len(rows)} runs keep the limit r, {near} keep {GOAL} r")
     for at, task in enumerate(("priority", "constraint")):
         difference = torch.tensor([row.constrained[at].hit_rate - row.unconstrained[at].hit_rate for row in rows])
         error = difference.std().item() / len(rows) ** 0.5 if len(rows) > 1 else float("nan")
