@@ -1,6 +1,7 @@
 """The weight decay, as a number or as what unseen data speak for."""
 
 import logging
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from idbpd.pipelines.splitting.row_split import split_rows
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
 from idbpd.pipelines.weight_decay.nodes import _validation_parts, settle_weight_decay
-from idbpd.pipelines.weight_decay.search import choose
+from idbpd.pipelines.weight_decay.search import choose, explore
 from idbpd.validation import validated
 
 SPLIT = SplitParameters(test_fraction=0.25, seed=0)
@@ -111,6 +112,35 @@ def test_what_is_not_a_number_is_never_chosen() -> None:
     assert choose([unknown], 0.3) is unknown
 
 
+@pytest.mark.parametrize(
+    ("ratios", "losses", "expected"),
+    [
+        # One number is 2 ** place; the middle of seven has place 3.
+        ((9, 9, 1.4, 1.2, 1.1, 1, 1), (1, 1, 1, 1, 1.1, 1.2, 1.3), [2, 3, 4]),  # limits cease below the middle
+        ((9, 1, 1, 1, 1, 1, 1), (3, 2, 1, 1.1, 1.2, 1.3, 1.4), [1, 2, 3]),  # the best is below it
+        ((9, 9, 9, 9, 1.4, 1.2, 1), (9, 9, 9, 9, 4, 3, 2), [2, 3, 4, 5, 6]),  # the best is the largest
+        ((9, 9, 9, 9, 1.2, 1.1, 1), (9, 9, 9, 9, 2, 3, 4), [2, 3, 4, 5]),  # no limit carries over in the middle
+        ((9, 8, 7, 6, 5, 4, 3), (1, 1, 1, 1, 1, 1, 1), [2, 3, 4, 5, 6]),  # nor anywhere else
+        ((9, 1.2, 2, 3, 4, 5, 6), (1, 1, 1, 1, 1, 1, 1), [0, 1, 2, 3]),  # a limit by hand that too much decay breaks
+        ((9, 1.2, 1, None, None, None, None), (2, 1, 1, 1, 1, 1, 1), [0, 1, 2, 3]),  # a guess in the middle
+        ((None,) * 7, (1,) * 7, [0, 1, 2, 3, 4, 5, 6]),  # a guess everywhere
+    ],
+)
+def test_a_grid_is_tried_from_its_middle_for_as_long_as_it_may_become_better(
+    ratios: tuple[float | None, ...], losses: tuple[float, ...], expected: list[int]
+) -> None:
+    def attempt(number: float) -> Candidate:
+        place = round(math.log2(number))
+        ratio = ratios[place]
+        candidate = _candidate(number, 0.9) if ratio is None else _candidate(number, ratio)
+        return _priority(_guessing(candidate, "second") if ratio is None else candidate, losses[place])
+
+    tried = explore([2.0**place for place in reversed(range(7))], attempt, 0.3)
+    assert [round(math.log2(candidate.weight_decay)) for candidate in tried] == expected
+    everything = [attempt(2.0**place) for place in range(7)]
+    assert choose(tried, 0.3) == choose(everything, 0.3)
+
+
 def test_a_given_number_is_taken_as_it_is() -> None:
     arguments = (SPLIT, FEATURES, CALIBRATION, MODEL, COMPUTE, 0)
     problem, choice = settle_weight_decay(_table(), FINGERPRINT, _problem(3e-3), _search([1.0]), *arguments)
@@ -119,7 +149,7 @@ def test_a_given_number_is_taken_as_it_is() -> None:
     assert "given" in draw_weight_decay_curve(choice).texts[0].get_text()
 
 
-def test_auto_goes_down_the_grid_until_limits_no_longer_carry_over(
+def test_auto_tries_what_is_beside_the_choice_and_keeps_it_for_the_next_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -13,7 +13,7 @@ from idbpd.pipelines.weight_decay.candidate import Candidate
 
 logger = logging.getLogger(__name__)
 
-# Five searches over the default grid and more; the least recently used goes first.
+# Six searches that try all of the default grid; the least recently used goes first.
 KEPT = 64
 SUFFIX = ".json"
 

@@ -76,7 +76,7 @@ def settle_weight_decay(
         "margin": rules.margin,
         "validation_fraction": rules.validation_fraction,
         **fingerprint,
-        "curve": [{**candidate._asdict(), "ratios": candidate.ratios} for candidate in reversed(candidates)],
+        "curve": [{**candidate._asdict(), "ratios": candidate.ratios} for candidate in candidates],
     }
     return problem.with_weight_decay(chosen.weight_decay), choice
 

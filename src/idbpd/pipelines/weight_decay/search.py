@@ -6,7 +6,7 @@ which it is within a margin that the user states, and at which limits mean somet
 the worst case of the priority task is least on samples that were not learnt from.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 from torch import Tensor
 
@@ -44,14 +44,10 @@ def search(
     seed: Seed,
     kept: KeptCandidates,
 ) -> list[Candidate]:
-    """Try the grid from its largest number down, and go no further once limits have ceased to carry over.
-
-    A limit that has not yet carried over may still do so: what is hard to learn is learnt with less decay.
-    """
-    tried: list[Candidate] = []
-    ever: set[str] = set()
+    """What came of the numbers of the grid that were worth a try, the least first."""
     content = {"split_sha256": _parts_sha256(parts)}
-    for weight_decay in sorted(set(parameters.grid), reverse=True):
+
+    def attempt(weight_decay: float) -> Candidate:
         chosen = problem.with_weight_decay(weight_decay)
         made_with = {
             **settings(model, chosen, compute, seed, content),
@@ -62,12 +58,37 @@ def search(
         if candidate is None:
             candidate = _try(chosen, parts, calibration, model, compute, seed)
             kept.put(made_with, candidate)
-        tried.append(candidate)
-        carried = candidate.carried(parameters.margin)
-        ever |= carried
-        if len(ever) == len(candidate.thresholds) and carried < ever:
+        return candidate
+
+    return explore(parameters.grid, attempt, parameters.margin)
+
+
+def explore(grid: Sequence[float], attempt: Callable[[float], Candidate], margin: float) -> list[Candidate]:
+    """Try a grid from its middle, first down and then up, each way for as long as it may still become better.
+
+    More decay closes the gap to unseen data and leaves less to be learnt, so that both ways get worse beyond the best.
+    """
+    numbers = sorted(set(grid))
+    middle = len(numbers) // 2
+    tried = [attempt(numbers[middle])]
+    for number in reversed(numbers[:middle]):
+        if not _less_may_be_better(tried, margin):
             break
+        tried.append(attempt(number))
+    tried.sort(key=lambda candidate: candidate.weight_decay)
+    for number in numbers[middle + 1 :]:
+        if carried_by_any(tried, margin) and choose(tried, margin) is not tried[-1]:
+            break
+        tried.append(attempt(number))
     return tried
+
+
+def _less_may_be_better(tried: Sequence[Candidate], margin: float) -> bool:
+    """Whether a weight decay below the last, which is the least so far, is worth a try."""
+    if choose(tried, margin) is tried[-1]:
+        return True
+    # What is hard to learn is learnt with less decay.
+    return not carried_by_any(tried, margin) and tried[-1].learnt < set(tried[-1].thresholds)
 
 
 def carried_by_any(candidates: Sequence[Candidate], margin: float) -> set[str]:
