@@ -22,9 +22,9 @@ from idbpd.pipelines.parameters import (
 from idbpd.pipelines.splitting.nodes import split
 from idbpd.pipelines.splitting.row_split import split_rows
 from idbpd.pipelines.weight_decay.candidate import Candidate
+from idbpd.pipelines.weight_decay.choice import choose, explore
 from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
 from idbpd.pipelines.weight_decay.nodes import _validation_parts, settle_weight_decay
-from idbpd.pipelines.weight_decay.search import choose, explore
 from idbpd.validation import validated
 
 SPLIT = SplitParameters(test_fraction=0.25, seed=0)
@@ -193,7 +193,7 @@ def test_limits_that_are_set_by_hand_are_those_that_have_to_carry_over(caplog: p
     arguments = (SPLIT, FEATURES, by_hand, MODEL, COMPUTE, 0)
     _, choice = settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search([1e-2, 0.1]), *arguments)
     assert [point["thresholds"] for point in choice["curve"]] == [{"constraint": 0.2}] * 2
-    assert "has the constraint task a limit that holds on a validation part to within 30 %" in caplog.text
+    assert "was tried has the constraint task a limit that holds on a validation part to within 30 %" in caplog.text
     assert "because a guess is worse: the nearest is taken" in caplog.text
 
 

@@ -1,7 +1,6 @@
 """Split the samples into train and test, and the labels into tasks."""
 
 import logging
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,22 +13,12 @@ from idbpd.mtl import FeatureScaling, MultiTaskData, Task, fit_scaling
 from idbpd.pipelines.parameters import FeatureParameters, SplitParameters
 from idbpd.pipelines.splitting.fingerprint import data_sha256, split_sha256
 from idbpd.pipelines.splitting.label_split import TaskLabels, split_labels
-from idbpd.pipelines.splitting.row_split import split_rows
+from idbpd.pipelines.splitting.row_split import TEST, Part, split_rows
 
 logger = logging.getLogger(__name__)
 
 # Beyond this a tanh unit with torch's first weights is as good as constant, and does not learn.
 LARGE_FEATURE = 100.0
-
-
-class Part(NamedTuple):
-    """A part of the table, and the parameter by which people set how large the part to judge by is."""
-
-    name: str
-    parameter: str
-
-
-TEST = Part("test", "split.test_fraction")
 
 
 def split(

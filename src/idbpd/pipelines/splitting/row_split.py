@@ -1,5 +1,7 @@
 """Which samples are for training and which for testing."""
 
+from typing import NamedTuple
+
 import numpy as np
 from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
 from numpy.typing import NDArray
@@ -13,13 +15,20 @@ Rows = NDArray[np.intp]
 DIVISIONS_OF_GROUPS = 20
 
 
-def split_rows(
-    table: MultiLabelTable, fraction: float, seed: int, parameter: str = "split.test_fraction"
-) -> tuple[Rows, Rows]:
+class Part(NamedTuple):
+    """A part of the table, and the parameter by which people set how large the part to judge by is."""
+
+    name: str
+    parameter: str
+
+
+TEST = Part("test", "split.test_fraction")
+
+
+def split_rows(table: MultiLabelTable, fraction: float, seed: int, held_out: Part = TEST) -> tuple[Rows, Rows]:
     """Rows for training and testing, in file order, with the same label frequencies in both; groups are kept whole.
 
-    Without a test part the training data are what is measured. ``parameter`` is the name under which people set the
-    fraction for testing.
+    Without a test part the training data are what is measured.
     """
     rows: Rows = np.arange(len(table))
     if fraction == 0:
@@ -31,7 +40,7 @@ def split_rows(
             else _of_groups(table, table.groups, fraction, seed)
         )
     except ValueError as error:
-        raise DataError(f"cannot split {len(table)} samples with {parameter} = {fraction}: {error}") from error
+        raise DataError(f"cannot split {len(table)} samples with {held_out.parameter} = {fraction}: {error}") from error
     return np.sort(train), np.sort(test)
 
 

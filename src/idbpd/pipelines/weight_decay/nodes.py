@@ -22,11 +22,12 @@ from idbpd.pipelines.parameters import (
     WeightDecaySearchParameters,
 )
 from idbpd.pipelines.splitting.label_split import split_labels
-from idbpd.pipelines.splitting.nodes import Part, make_parts
-from idbpd.pipelines.splitting.row_split import split_rows
+from idbpd.pipelines.splitting.nodes import make_parts
+from idbpd.pipelines.splitting.row_split import Part, split_rows
 from idbpd.pipelines.weight_decay.candidate import Candidate
+from idbpd.pipelines.weight_decay.choice import carried_by_any, choose
 from idbpd.pipelines.weight_decay.kept import KeptCandidates
-from idbpd.pipelines.weight_decay.search import carried_by_any, choose, search
+from idbpd.pipelines.weight_decay.search import search
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ def settle_weight_decay(
 
 def _in_words(candidate: Candidate) -> str:
     ratios = [f"{task} {ratio:.2f} times its limit" for task, ratio in candidate.ratios.items()]
-    return ", ".join([f"priority {candidate.priority_loss:.4f}", *ratios])
+    return ", ".join([f"{candidate.priority} {candidate.priority_loss:.4f}", *ratios])
 
 
 def _warn(candidates: Sequence[Candidate], chosen: Candidate, margin: float) -> None:
@@ -92,15 +93,16 @@ def _warn(candidates: Sequence[Candidate], chosen: Candidate, margin: float) -> 
     for task in chosen.thresholds:
         if task not in judged:
             logger.warning(
-                "with no number of weight_decay_search.grid has the %s task a limit that holds on a validation part "
-                "to within %g %%, and that means something because a guess is worse: %s",
+                "with no number of weight_decay_search.grid that was tried has the %s task a limit that holds on a "
+                "validation part to within %g %%, and that means something because a guess is worse: %s",
                 task,
                 100 * margin,
                 "it has no say in the choice" if judged else "the nearest is taken",
             )
     if not judged <= chosen.carried(margin):
         logger.warning(
-            "with no number of weight_decay_search.grid do the limits of %s carry over together; the nearest is taken",
+            "with no number of weight_decay_search.grid that was tried do the limits of %s carry over together; the "
+            "nearest is taken",
             " and ".join(sorted(judged)),
         )
     guess = chosen.guesses[chosen.priority]
@@ -121,7 +123,7 @@ def _validation_parts(
     tasks = split_labels(training_part, split.by, split.tasks)
     part = Part("validation", "weight_decay_search.validation_fraction")
     try:
-        rows = split_rows(training_part, rules.validation_fraction, split.seed, part.parameter)
+        rows = split_rows(training_part, rules.validation_fraction, split.seed, part)
         fit, validation, _ = make_parts(training_part, tasks, rows, split, features, part)
     except DataError as error:
         raise DataError(f"{error}; a number for problem.weight_decay needs no validation part") from error
