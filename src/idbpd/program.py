@@ -1,18 +1,29 @@
 """Which program this is: its source code, and the libraries it runs with."""
 
 import hashlib
+from collections.abc import Iterable
 from importlib.metadata import distributions
 from pathlib import Path
 
 LOCK_FILE = "requirements.lock"
+PACKAGE = Path(__file__).parent
 
 
-def code_sha256(package: Path = Path(__file__).parent) -> str:
-    """SHA-256 of the package's Python files: changed by a change of the code, not by a commit that leaves it alone."""
+def code_sha256(package: Path = PACKAGE, parts: Iterable[str] = (".",)) -> str:
+    """SHA-256 of the Python files of a package, or of some of its files and folders, with all folders inside them.
+
+    It changes when the code changes, and not with a commit that leaves the code alone. A part that is not there, or has
+    no code, is an error: a digest that silently left it out would take results of other code for its own.
+    """
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    for part in parts:
+        place = package / part
+        files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+        if not files:
+            raise FileNotFoundError(f"{place} is listed as code to digest, but there is no Python file")
+        for path in files:
+            digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 

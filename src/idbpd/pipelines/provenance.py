@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,9 @@ import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
 
-import idbpd
 from idbpd.errors import ConfigurationError
 from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters
+from idbpd.program import code_sha256
 
 # What decides which numbers a solver finds: another line of code in these may be another last digit.
 SOLVER_CODE = (
@@ -57,8 +57,8 @@ def surroundings(device: torch.device, network: nn.Module) -> dict[str, Any]:
         "instruction set": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "torch": str(torch.__version__),
-        "solver code (SHA-256)": _solver_sha256(),
-        "network code (SHA-256)": _code_sha256([Path(inspect.getfile(type(network)))]),
+        "solver code (SHA-256)": solver_sha256(),
+        "network code (SHA-256)": hashlib.sha256(Path(inspect.getfile(type(network))).read_bytes()).hexdigest(),
     }
 
 
@@ -96,16 +96,6 @@ def require_same(made_with: Mapping[str, Any], now: Mapping[str, Any], result: s
 
 
 @cache
-def _solver_sha256() -> str:
+def solver_sha256() -> str:
     """Read once: a file that is edited while a run goes on is not the code that runs."""
-    root = Path(idbpd.__file__).parent
-    paths = [root / name for name in SOLVER_CODE]
-    return _code_sha256(file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*.py"))))
-
-
-def _code_sha256(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(f"{file.name}\n".encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+    return code_sha256(parts=SOLVER_CODE)

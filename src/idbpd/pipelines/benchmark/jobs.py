@@ -5,8 +5,7 @@ import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
-from importlib import resources
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -21,9 +20,8 @@ from idbpd.pipelines.parameters import (
     SplitParameters,
     TrainingParameters,
 )
+from idbpd.pipelines.provenance import solver_sha256
 
-# What decides the numbers: a cell made by other code is made again.
-PACKAGES = ("idbpd.optim", "idbpd.mtl", "idbpd.baselines")
 # To be raised when what is done or measured here changes.
 FORMAT = 2
 
@@ -82,7 +80,7 @@ class Calibration:
                 for block in ("model", "problem", "calibration", "compute")
             },
             self.seed,
-            code_sha256(),
+            solver_sha256(),
             torch.__version__,
         )
 
@@ -140,15 +138,3 @@ Job = Calibration | MethodRun
 def digest(*parts: Any) -> str:
     """SHA-256 of plain data."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-@cache
-def code_sha256() -> str:
-    """SHA-256 of the source of everything that computes."""
-    found = hashlib.sha256()
-    for package in PACKAGES:
-        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
-            if file.name.endswith(".py"):
-                found.update(file.name.encode())
-                found.update(file.read_bytes())
-    return found.hexdigest()
