@@ -13,12 +13,12 @@ from statistics import median
 
 import torch
 
+from idbpd.experiment.checkpoints import SHARE_OF_TIME, StageCheckpoint
+from idbpd.experiment.durable_solve import Budget, solve_durably, solve_settings
+from idbpd.experiment.parameters import CheckpointParameters, ComputeParameters, ModelParameters, ProblemParameters
+from idbpd.experiment.problem import build_problem
 from idbpd.mtl import MultiTaskData, Task
 from idbpd.optim import IDBPD, RunState
-from idbpd.pipelines.checkpoints import SHARE_OF_TIME, StageCheckpoint
-from idbpd.pipelines.durable_solve import Budget, solve_durably, solve_settings
-from idbpd.pipelines.parameters import CheckpointParameters, ComputeParameters, ModelParameters, ProblemParameters
-from idbpd.pipelines.robust_problem import build_problem
 
 SIZES = {"multi_digits": (3200, 100), "multi_mnist": (16000, 1296)}  # samples, features
 STEPS = 60

@@ -20,11 +20,8 @@ from kedro.framework.startup import bootstrap_project
 from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
-from idbpd.mtl import TaskQuality, measure_quality
-from idbpd.pipelines.calibration.nodes import calibrate
-from idbpd.pipelines.evaluation.held_out import check_held_out
-from idbpd.pipelines.network import trained_network
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.network import trained_network
+from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     FeatureParameters,
@@ -34,6 +31,9 @@ from idbpd.pipelines.parameters import (
     TrainingParameters,
     WeightDecaySearchParameters,
 )
+from idbpd.mtl import TaskQuality, measure_quality
+from idbpd.pipelines.calibration.nodes import calibrate
+from idbpd.pipelines.evaluation.held_out import check_held_out
 from idbpd.pipelines.splitting.nodes import split
 from idbpd.pipelines.training.nodes import train_constrained, train_unconstrained
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay

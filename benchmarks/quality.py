@@ -28,17 +28,17 @@ from kedro.framework.startup import bootstrap_project
 from torch import Tensor
 
 from idbpd.baselines import grid, make_method
-from idbpd.mtl import MultiTaskData
-from idbpd.optim import IDBPD, Method, Record, solve
-from idbpd.pipelines.ingestion.nodes import ingest
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.parameters import (
     ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,
     SplitParameters,
 )
-from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_of
+from idbpd.experiment.problem import BuiltProblem, build_problem, weights_of
+from idbpd.mtl import MultiTaskData
+from idbpd.optim import IDBPD, Method, Record, solve
+from idbpd.pipelines.ingestion.nodes import ingest
 from idbpd.pipelines.splitting.nodes import split
 from idbpd.validation import validated
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from idbpd.optim.simplex_projection import project_onto_simplex
+from idbpd.optim.sets.simplex_projection import project_onto_simplex
 
 Projection = Callable[[Tensor], Tensor]
 

@@ -17,7 +17,7 @@ import matplotlib as mpl
 import torch
 
 from idbpd.optim import IDBPD, Constraint, Problem, solve
-from idbpd.optim.schedules import theorem_barrier, theorem_step_size
+from idbpd.optim.paper.schedules import theorem_barrier, theorem_step_size
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from idbpd.baselines import make_method
 from idbpd.baselines.factory import GRIDS
 from idbpd.datasets import ComposedDigitsDataset
+from idbpd.experiment.parameters import FeatureParameters, SplitParameters
 from idbpd.mtl import RobustMultiTask, seeded_network
 from idbpd.optim import Record, solve
-from idbpd.pipelines.parameters import FeatureParameters, SplitParameters
 from idbpd.pipelines.splitting.nodes import split
 
 LIMITS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)

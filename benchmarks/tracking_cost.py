@@ -16,9 +16,7 @@ import numpy as np
 import pandas as pd
 
 from idbpd.datasets import ComposedDigitsDataset
-from idbpd.optim import IDBPD, solve
-from idbpd.pipelines.calibration.nodes import calibrate
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     FeatureParameters,
@@ -26,7 +24,9 @@ from idbpd.pipelines.parameters import (
     ProblemParameters,
     SplitParameters,
 )
-from idbpd.pipelines.robust_problem import build_problem, thresholds_of
+from idbpd.experiment.problem import build_problem, thresholds_of
+from idbpd.optim import IDBPD, solve
+from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.splitting.nodes import split
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.logging import history

@@ -11,7 +11,7 @@ import jinja2
 import pytest
 import yaml
 
-from idbpd.endings import EXIT_CODES
+from idbpd.exit_codes import EXIT_CODES
 from idbpd.pipeline_registry import register_pipelines
 from tests.conftest import PROJECT
 

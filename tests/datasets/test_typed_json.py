@@ -4,11 +4,11 @@ import pytest
 from kedro.io import DatasetError
 
 from idbpd.datasets import TypedJsonDataset
-from idbpd.pipelines.parameters import ProblemParameters
+from idbpd.experiment.parameters import ProblemParameters
 
 
 def _dataset(path: Path) -> TypedJsonDataset:
-    return TypedJsonDataset(filepath=str(path), kind="idbpd.pipelines.parameters.ProblemParameters")
+    return TypedJsonDataset(filepath=str(path), kind="idbpd.experiment.parameters.ProblemParameters")
 
 
 def test_what_is_saved_is_loaded_under_the_names_that_people_write(tmp_path: Path) -> None:

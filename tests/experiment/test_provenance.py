@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from idbpd.pipelines.provenance import SOLVER_CODE
-from idbpd.program import PACKAGE, code_sha256
+from idbpd.experiment.provenance import PACKAGE, SOLVER_CODE, code_sha256
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 from kedro.framework.startup import bootstrap_project
 
 from idbpd.cli import cli
-from idbpd.folders import FolderLock
+from idbpd.experiment.folders import FolderLock
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@
 import torch
 from torch import Tensor
 
-from idbpd.mtl import MultiTaskData, Task
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     ModelParameters,
     ProblemParameters,
     TrainingParameters,
 )
+from idbpd.mtl import MultiTaskData, Task
 
 MODEL = ModelParameters(hidden=6)
 PROBLEM = ProblemParameters(**{"lambda": 1.0, "weight_decay": 1e-3})

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from idbpd.errors import DataError
+from idbpd.experiment.durable_solve import Budget, Timed, solve_durably
+from idbpd.experiment.problem import build_problem, weights_of
 from idbpd.mtl import MultiTaskData, Task
 from idbpd.optim import IDBPD, Status
 from idbpd.pipelines.calibration.nodes import calibrate
-from idbpd.pipelines.durable_solve import Budget, Timed, solve_durably
-from idbpd.pipelines.robust_problem import build_problem, weights_of
 from idbpd.pipelines.training.endings import say_how_it_ended
 from idbpd.pipelines.training.nodes import train_constrained
 from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, TRAINING, small_tasks

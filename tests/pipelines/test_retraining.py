@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from idbpd.datasets.table import MultiLabelTable
-from idbpd.fingerprints import changed, program_fingerprints
+from idbpd.experiment.parameters import ProblemParameters, RetrainParameters
+from idbpd.experiment.provenance import changed, program_fingerprints
 from idbpd.mtl import MultiTaskData, SharedNetwork, Task, measure_quality
-from idbpd.pipelines.parameters import ProblemParameters, RetrainParameters
 from idbpd.pipelines.retraining.gates import Gate, gates
 from idbpd.pipelines.retraining.nodes import judge, measure_champion
 from tests.conftest import PROJECT

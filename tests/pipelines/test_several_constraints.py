@@ -9,13 +9,13 @@ import torch
 
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import ConfigurationError
+from idbpd.experiment.parameters import ComputeParameters, SplitParameters
+from idbpd.experiment.problem import build_problem, weights_of
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.nodes import certify, compare, draw_loss_distribution, draw_worst_case_weights, export
-from idbpd.pipelines.parameters import ComputeParameters, SplitParameters
-from idbpd.pipelines.robust_problem import build_problem, weights_of
 from idbpd.pipelines.training.nodes import train_constrained, train_equal_weights, train_unconstrained
 from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, TRAINING, small_tasks
 

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from idbpd.datasets import ComposedDigitsDataset
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import ConfigurationError, DataError
+from idbpd.experiment.parameters import FeatureParameters, SplitParameters
 from idbpd.mtl import MultiTaskData
-from idbpd.pipelines.parameters import FeatureParameters, SplitParameters
 from idbpd.pipelines.splitting.fingerprint import data_sha256
 from idbpd.pipelines.splitting.nodes import split
 

@@ -13,7 +13,7 @@ from mlflow import MlflowClient
 
 from idbpd.baselines import METHODS, grid, make_method, method_options
 from idbpd.errors import ConfigurationError, DataError
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     FeatureParameters,
@@ -24,7 +24,7 @@ from idbpd.pipelines.parameters import (
     TrainingParameters,
     TuningParameters,
 )
-from idbpd.pipelines.provenance import parameters_of, settings
+from idbpd.experiment.provenance import parameters_of, settings
 from idbpd.pipelines.tuning.nodes import choose
 from idbpd.pipelines.tuning.pipeline import ALPHAS, GAMMAS
 

@@ -10,7 +10,7 @@ import pytest
 
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import ConfigurationError, DataError
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     FeatureParameters,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from idbpd import redaction
-from idbpd.redaction import RedactingFilter, redact, redacted
+from idbpd.tracking import redaction
+from idbpd.tracking.redaction import RedactingFilter, redact, redacted
 from tests.tracking.server import free_port
 
 SHORT = "calibration.max_steps=5,training.max_steps=5,model.hidden=4,problem.weight_decay=0.001"

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from idbpd.baselines.cooper_run import CooperRun, CooperState, Rates, Terms, start_state, warm_up
-from idbpd.optim.checkpoint import register
 from idbpd.optim.kkt import residuals
 from idbpd.optim.method import Iterate, Verdict
 from idbpd.optim.oracle import Evaluation, Gradients, Oracle
+from idbpd.optim.state_file import register
 
 
 class CooperAdamState(NamedTuple):

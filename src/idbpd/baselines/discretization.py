@@ -12,10 +12,10 @@ from torch import Tensor
 
 from idbpd.baselines.cooper_adam import live_run, require_rates
 from idbpd.baselines.cooper_run import CooperRun, CooperState, Rates, Terms, start_state, warm_up
-from idbpd.optim.checkpoint import register
 from idbpd.optim.kkt import residuals
 from idbpd.optim.method import Iterate, Verdict
 from idbpd.optim.oracle import CutOracle, Evaluation, Gradients, Oracle
+from idbpd.optim.state_file import register
 
 
 class DiscretizationState(NamedTuple):

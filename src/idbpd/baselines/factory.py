@@ -13,9 +13,9 @@ from idbpd.baselines.discretization import Discretization
 from idbpd.baselines.gdma import GDMA
 from idbpd.errors import ConfigurationError
 from idbpd.optim import IDBPD
-from idbpd.optim.algorithm1 import Algorithm1
 from idbpd.optim.method import Method
-from idbpd.optim.schedules import TheoremConstraintSteps, theorem_barrier, theorem_step_size
+from idbpd.optim.paper.algorithm1 import Algorithm1
+from idbpd.optim.paper.schedules import TheoremConstraintSteps, theorem_barrier, theorem_step_size
 
 GAMMAS = (1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 1e-2)
 ALPHAS = (0.1, 0.2, 0.5, 1.0)

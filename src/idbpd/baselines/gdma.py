@@ -6,11 +6,11 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor
 
-from idbpd.optim.checkpoint import register
 from idbpd.optim.kkt import residuals
 from idbpd.optim.method import Iterate, Verdict
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Oracle
-from idbpd.optim.schedules import LogarithmicSteps
+from idbpd.optim.paper.schedules import LogarithmicSteps
+from idbpd.optim.state_file import register
 
 _OBJECTIVE_STEPS, _CONSTRAINT_STEPS = LogarithmicSteps(2), LogarithmicSteps(10)
 

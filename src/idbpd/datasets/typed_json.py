@@ -19,7 +19,7 @@ class TypedJsonDataset(AbstractDataset[BaseModel, BaseModel]):
     problem:
       type: idbpd.datasets.TypedJsonDataset
       filepath: data/06_models/problem.json
-      kind: idbpd.pipelines.parameters.ProblemParameters
+      kind: idbpd.experiment.parameters.ProblemParameters
     ```
     """
 

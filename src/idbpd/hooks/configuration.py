@@ -10,7 +10,7 @@ from kedro.io import DataCatalog, DatasetError
 from kedro.pipeline import Pipeline
 
 from idbpd.errors import ConfigurationError, InputError
-from idbpd.folders import FolderLock, require_writable
+from idbpd.experiment.folders import FolderLock, require_writable
 from idbpd.hooks.parameter_check import PREFIX, check_parameters, parameter_types
 from idbpd.validation import validated
 

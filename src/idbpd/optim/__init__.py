@@ -26,14 +26,14 @@ count most, while the worst-case error on a second group stays below a limit:
 ('CONVERGED', True, True)
 """
 
-from idbpd.optim.checkpoint import load_noted_state, load_state, save_state
-from idbpd.optim.idbpd import IDBPD
 from idbpd.optim.kkt import KKT
 from idbpd.optim.method import Iterate, Method, Status, Verdict
 from idbpd.optim.oracle import Oracle
 from idbpd.optim.problem import Constraint, Problem
+from idbpd.optim.quasi_newton.method import IDBPD
 from idbpd.optim.solution import History, Record, RunState, Solution
 from idbpd.optim.solve import Keeper, solve
+from idbpd.optim.state_file import load_noted_state, load_state, save_state
 
 __all__ = [
     "IDBPD",

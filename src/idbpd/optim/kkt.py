@@ -5,9 +5,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from idbpd.optim.host import read
+from idbpd.optim.device_reads import read
 from idbpd.optim.oracle import Gradients
-from idbpd.optim.small_qp import minimise_on_orthant
+from idbpd.optim.qp.active_set import minimise_on_orthant
 
 
 class KKT(NamedTuple):

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from idbpd.optim.autograd_oracle import AutogradOracle
-from idbpd.optim.host import number, read, truth
-from idbpd.optim.idbpd import IDBPD
+from idbpd.optim.device_reads import number, read, truth
+from idbpd.optim.inner.autograd_oracle import AutogradOracle
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.layout import Layout, Point, flatten
 from idbpd.optim.method import Iterate, Method, Status
@@ -24,6 +23,7 @@ from idbpd.optim.oracle import (
     TermOracle,
 )
 from idbpd.optim.problem import Problem
+from idbpd.optim.quasi_newton.method import IDBPD
 from idbpd.optim.solution import Record, RunState, Solution, empty_history, first_best
 
 Callback = Callable[[Record], object]

@@ -18,8 +18,8 @@ from mlflow.entities import DatasetInput, InputTag, LoggedModelOutput, Metric, P
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 
-from idbpd.redaction import redact
 from idbpd.tracking.journal import Entry, Journal
+from idbpd.tracking.redaction import redact
 from idbpd.tracking.store import address, answers, experiment_of, tracking_uri
 
 logger = logging.getLogger(__name__)

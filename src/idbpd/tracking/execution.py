@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT
 
-from idbpd.program import code_sha256, installed_packages, lock_sha256
+from idbpd.experiment.provenance import code_sha256, installed_packages, lock_sha256
 
 
 def execution_tags(project: Path) -> dict[str, str]:

@@ -20,13 +20,13 @@ from kedro.framework.hooks import hook_impl
 from kedro.framework.project import settings
 from rich.console import Console
 
-from idbpd.program import installed_packages
-from idbpd.redaction import redact_logs, redacted, remember_credentials
+from idbpd.experiment.provenance import installed_packages
 from idbpd.tracking.delivery import send
 from idbpd.tracking.execution import execution_tags
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.leftovers import send_leftovers
 from idbpd.tracking.logging import parameters
+from idbpd.tracking.redaction import redact_logs, redacted, remember_credentials
 from idbpd.tracking.runs import EXECUTION_VARIABLE, parent_of
 from idbpd.tracking.settings import OUTBOX, TrackingSettings
 from idbpd.tracking.stopping import Stopping

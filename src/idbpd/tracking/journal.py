@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from idbpd.datasets.atomic import replacing
-from idbpd.redaction import redacted
+from idbpd.tracking.redaction import redacted
 
 ENTRY = "entry.json"
 HEADER = "execution.json"

@@ -13,7 +13,7 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
 from idbpd.errors import DataError
-from idbpd.redaction import redact
+from idbpd.tracking.redaction import redact
 
 SHA256_TAG = "model_sha256"  # of the list below: one value that stands for all files
 FILES_TAG = "model_files"  # SHA-256 of every file, as JSON

@@ -3,8 +3,8 @@
 from typing import Any
 
 from idbpd.datasets import AtomicDataset
-from idbpd.endings import EXIT_CODES
 from idbpd.errors import ConfigurationError
+from idbpd.exit_codes import EXIT_CODES
 from idbpd.tracking.logging import flatten
 from idbpd.tracking.registry import (
     CERTIFICATE,

@@ -12,11 +12,11 @@ from kedro.io import DataCatalog, MemoryDataset
 from kedro.pipeline import Pipeline
 from kedro.runner import SequentialRunner
 
-from idbpd.endings import NothingToDo
 from idbpd.errors import ConfigurationError
-from idbpd.fingerprints import changed, program_fingerprints
-from idbpd.redaction import redact
+from idbpd.exit_codes import NothingToDo
+from idbpd.experiment.provenance import changed, program_fingerprints
 from idbpd.tracking.connection import connect
+from idbpd.tracking.redaction import redact
 from idbpd.tracking.registry import last_judged, registered_name
 from idbpd.tracking.retraining import RetrainingDataset
 

@@ -13,8 +13,8 @@ from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
 from sqlalchemy.engine import make_url
 
 from idbpd.errors import ConfigurationError
-from idbpd.folders import require_writable
-from idbpd.redaction import redact, without_user
+from idbpd.experiment.folders import require_writable
+from idbpd.tracking.redaction import redact, without_user
 
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 DATABASE = "mlflow.db"

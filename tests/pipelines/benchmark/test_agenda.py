@@ -7,9 +7,7 @@ import pytest
 
 from idbpd.baselines import grid
 from idbpd.datasets import StoredResult
-from idbpd.pipelines.benchmark.agenda import Agenda
-from idbpd.pipelines.benchmark.jobs import Arena, Budget, Calibration, Job, MethodRun, Setting, Start
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     FeatureParameters,
@@ -18,6 +16,8 @@ from idbpd.pipelines.parameters import (
     SplitParameters,
     TrainingParameters,
 )
+from idbpd.pipelines.benchmark.agenda import Agenda
+from idbpd.pipelines.benchmark.jobs import Arena, Budget, Calibration, Job, MethodRun, Setting, Start
 
 SETTING = Setting(
     name="paper",

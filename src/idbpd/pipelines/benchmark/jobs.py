@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     FeatureParameters,
@@ -20,7 +20,7 @@ from idbpd.pipelines.parameters import (
     SplitParameters,
     TrainingParameters,
 )
-from idbpd.pipelines.provenance import solver_sha256
+from idbpd.experiment.provenance import solver_sha256
 
 # To be raised when what is done or measured here changes.
 FORMAT = 2

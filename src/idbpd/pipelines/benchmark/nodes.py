@@ -10,13 +10,8 @@ from typing import Any
 
 from idbpd.datasets import StoredResult
 from idbpd.datasets.table_checks import as_table
-from idbpd.pipelines.benchmark.agenda import Agenda, failed_cell
-from idbpd.pipelines.benchmark.board import Board
-from idbpd.pipelines.benchmark.jobs import Arena, Budget, Job, MethodRun, Setting
-from idbpd.pipelines.benchmark.worker import save_parts
-from idbpd.pipelines.benchmark.workers import Workers
-from idbpd.pipelines.devices import resolve_device
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.devices import resolve_device
+from idbpd.experiment.parameters import (
     BenchmarkParameters,
     CalibrationParameters,
     ComputeParameters,
@@ -27,6 +22,11 @@ from idbpd.pipelines.parameters import (
     SplitParameters,
     TrainingParameters,
 )
+from idbpd.pipelines.benchmark.agenda import Agenda, failed_cell
+from idbpd.pipelines.benchmark.board import Board
+from idbpd.pipelines.benchmark.jobs import Arena, Budget, Job, MethodRun, Setting
+from idbpd.pipelines.benchmark.worker import save_parts
+from idbpd.pipelines.benchmark.workers import Workers
 from idbpd.pipelines.splitting.nodes import split as split_table
 from idbpd.validation import validated
 

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from idbpd.baselines import make_method, method_options
 from idbpd.datasets import MultiTaskDataset, StoredResult
+from idbpd.experiment.problem import build_problem, thresholds_of, weights_of
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import Oracle, Solution, solve
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.pipelines.benchmark.jobs import Calibration, Job, MethodRun
 from idbpd.pipelines.benchmark.observer import FEASIBLE, Observer, thinned
 from idbpd.pipelines.calibration.nodes import calibrate
-from idbpd.pipelines.robust_problem import build_problem, thresholds_of, weights_of
 
 # The time ends a run, not the number of its steps.
 NO_LIMIT = 10**9

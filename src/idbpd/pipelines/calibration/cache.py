@@ -17,8 +17,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from idbpd.datasets.atomic import replacing
-from idbpd.pipelines.kept_files import forget_oldest, kept_file
-from idbpd.pipelines.provenance import tensors_sha256
+from idbpd.experiment.content_store import forget_oldest, kept_file
+from idbpd.experiment.provenance import tensors_sha256
 
 logger = logging.getLogger(__name__)
 

@@ -10,12 +10,9 @@ from typing import Any
 from torch import Tensor
 
 from idbpd.errors import ConfigurationError
-from idbpd.mtl import MultiTaskData, Task, guess_loss, measure_quality
-from idbpd.optim import IDBPD, Status
-from idbpd.pipelines.calibration.cache import Calibration, CalibrationCache
-from idbpd.pipelines.checkpoints import StageCheckpoint
-from idbpd.pipelines.durable_solve import Budget, solve_durably, solve_settings
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.checkpoints import StageCheckpoint
+from idbpd.experiment.durable_solve import Budget, solve_durably, solve_settings
+from idbpd.experiment.parameters import (
     DEFAULT_CHECKPOINT,
     CalibrationParameters,
     CheckpointParameters,
@@ -24,8 +21,11 @@ from idbpd.pipelines.parameters import (
     ProblemParameters,
     Seed,
 )
-from idbpd.pipelines.provenance import settings
-from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_of
+from idbpd.experiment.problem import BuiltProblem, build_problem, weights_of
+from idbpd.experiment.provenance import settings
+from idbpd.mtl import MultiTaskData, Task, guess_loss, measure_quality
+from idbpd.optim import IDBPD, Status
+from idbpd.pipelines.calibration.cache import Calibration, CalibrationCache
 
 logger = logging.getLogger(__name__)
 

@@ -8,6 +8,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
+from idbpd.experiment.network import trained_network
+from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, SplitParameters
+from idbpd.experiment.problem import BuiltProblem, build_problem, thresholds_of
+from idbpd.experiment.provenance import require_same, settings
 from idbpd.mtl import (
     ExportedModel,
     FeatureScaling,
@@ -22,10 +26,6 @@ from idbpd.optim.oracle import Maximisers
 from idbpd.pipelines.evaluation.figures import draw_losses_by_task, draw_weights_by_task
 from idbpd.pipelines.evaluation.held_out import check_held_out
 from idbpd.pipelines.evaluation.tables import OWN, comparison_table, label_table, metrics, summary_table
-from idbpd.pipelines.network import trained_network
-from idbpd.pipelines.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, SplitParameters
-from idbpd.pipelines.provenance import require_same, settings
-from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of
 
 
 def certify(

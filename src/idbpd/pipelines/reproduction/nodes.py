@@ -11,11 +11,11 @@ from typing import Any
 
 from safetensors.torch import load_file
 
-from idbpd.endings import EXIT_CODES
 from idbpd.errors import ConfigurationError
+from idbpd.exit_codes import EXIT_CODES
+from idbpd.experiment.provenance import code_sha256, installed_packages
 from idbpd.pipelines.reproduction.differences import first_difference, other_conditions
 from idbpd.pipelines.reproduction.program_copy import RAW_DATA, copy_program
-from idbpd.program import code_sha256, installed_packages
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from idbpd.program import code_sha256
+from idbpd.experiment.provenance import code_sha256
 
 # What a repetition must not share with the project: results, and what belongs to the project's own history.
 NOT_SHARED = {".git", "data", "conf", "src"}

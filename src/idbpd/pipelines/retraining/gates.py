@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from idbpd.pipelines.parameters import RetrainParameters
+from idbpd.experiment.parameters import RetrainParameters
 
 RESIDUALS = ("stationarity", "infeasibility", "slackness")
 

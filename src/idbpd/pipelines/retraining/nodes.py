@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
+from idbpd.experiment.parameters import ProblemParameters, RetrainParameters
 from idbpd.mtl import MultiTaskData, worst_case
-from idbpd.pipelines.parameters import ProblemParameters, RetrainParameters
 from idbpd.pipelines.retraining.gates import gates
 
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import DataError
+from idbpd.experiment.parameters import FeatureParameters, SplitParameters
 from idbpd.mtl import FeatureScaling, MultiTaskData, Task, fit_scaling
-from idbpd.pipelines.parameters import FeatureParameters, SplitParameters
 from idbpd.pipelines.splitting.fingerprint import data_sha256, split_sha256
 from idbpd.pipelines.splitting.label_split import TaskLabels, split_labels
 from idbpd.pipelines.splitting.row_split import TEST, Part, split_rows

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from idbpd.experiment.durable_solve import Timed
 from idbpd.optim import Solution, Status
-from idbpd.pipelines.durable_solve import Timed
 
 logger = logging.getLogger(__name__)
 

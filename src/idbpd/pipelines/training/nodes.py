@@ -10,11 +10,9 @@ import torch
 from torch import Tensor
 
 from idbpd.baselines import make_method
-from idbpd.mtl import EqualWeights, MultiTaskData
-from idbpd.optim import IDBPD, Method
-from idbpd.pipelines.checkpoints import StageCheckpoint
-from idbpd.pipelines.durable_solve import Budget, Timed, solve_durably, solve_settings
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.checkpoints import StageCheckpoint
+from idbpd.experiment.durable_solve import Budget, Timed, solve_durably, solve_settings
+from idbpd.experiment.parameters import (
     DEFAULT_CHECKPOINT,
     DEFAULT_METHODS,
     CheckpointParameters,
@@ -25,8 +23,10 @@ from idbpd.pipelines.parameters import (
     Seed,
     TrainingParameters,
 )
-from idbpd.pipelines.provenance import parameters_of, require_same, settings
-from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, thresholds_of, weights_of
+from idbpd.experiment.problem import BuiltProblem, build_problem, thresholds_of, weights_of
+from idbpd.experiment.provenance import parameters_of, require_same, settings
+from idbpd.mtl import EqualWeights, MultiTaskData
+from idbpd.optim import IDBPD, Method
 from idbpd.pipelines.training.endings import reached, say_how_it_ended
 from idbpd.pipelines.training.history import history_frame
 

@@ -10,9 +10,7 @@ from torch import Tensor
 
 from idbpd.baselines import make_method
 from idbpd.errors import ConfigurationError, DataError
-from idbpd.mtl import MultiTaskData
-from idbpd.optim import Record, Solution, solve
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     FeatureParameters,
@@ -23,9 +21,11 @@ from idbpd.pipelines.parameters import (
     TrainingParameters,
     TuningParameters,
 )
-from idbpd.pipelines.progress import Progress
-from idbpd.pipelines.provenance import differences, parameters_of, require_same, settings
-from idbpd.pipelines.robust_problem import build_problem, thresholds_of
+from idbpd.experiment.problem import build_problem, thresholds_of
+from idbpd.experiment.progress import Progress
+from idbpd.experiment.provenance import differences, parameters_of, require_same, settings
+from idbpd.mtl import MultiTaskData
+from idbpd.optim import Record, Solution, solve
 from idbpd.pipelines.training.history import history_frame
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from idbpd.datasets.atomic import replacing
-from idbpd.pipelines.kept_files import forget_oldest, kept_file
+from idbpd.experiment.content_store import forget_oldest, kept_file
 from idbpd.pipelines.weight_decay.candidate import Candidate
 
 logger = logging.getLogger(__name__)

@@ -8,9 +8,7 @@ from typing import Any
 
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import DataError
-from idbpd.mtl import MultiTaskData
-from idbpd.pipelines.calibration.nodes import GUESSING
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     FeatureParameters,
@@ -21,6 +19,8 @@ from idbpd.pipelines.parameters import (
     SplitParameters,
     WeightDecaySearchParameters,
 )
+from idbpd.mtl import MultiTaskData
+from idbpd.pipelines.calibration.nodes import GUESSING
 from idbpd.pipelines.splitting.label_split import split_labels
 from idbpd.pipelines.splitting.nodes import make_parts
 from idbpd.pipelines.splitting.row_split import Part, split_rows

@@ -2,12 +2,9 @@
 
 from torch import Tensor
 
-from idbpd.mtl import MultiTaskData, TaskQuality, guess_loss, measure_quality
-from idbpd.optim import IDBPD, solve
-from idbpd.pipelines.calibration.nodes import given_thresholds
-from idbpd.pipelines.devices import resolve_device
-from idbpd.pipelines.network import build_network
-from idbpd.pipelines.parameters import (
+from idbpd.experiment.devices import resolve_device
+from idbpd.experiment.network import build_network
+from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     ModelParameters,
@@ -16,9 +13,12 @@ from idbpd.pipelines.parameters import (
     Seed,
     WeightDecaySearchParameters,
 )
-from idbpd.pipelines.progress import Progress
-from idbpd.pipelines.provenance import parameters_of, settings, surroundings, tensors_sha256
-from idbpd.pipelines.robust_problem import BuiltProblem, build_problem, weights_of
+from idbpd.experiment.problem import BuiltProblem, build_problem, weights_of
+from idbpd.experiment.progress import Progress
+from idbpd.experiment.provenance import parameters_of, settings, surroundings, tensors_sha256
+from idbpd.mtl import MultiTaskData, TaskQuality, guess_loss, measure_quality
+from idbpd.optim import IDBPD, solve
+from idbpd.pipelines.calibration.nodes import given_thresholds
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import explore
 from idbpd.pipelines.weight_decay.kept import KeptCandidates

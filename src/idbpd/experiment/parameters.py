@@ -1,0 +1,314 @@
+"""The parameters that people set, typed and with their limits; every block of ``parameters.yml`` is one class here.
+
+A node that takes one of these gets it checked before anything runs; an unknown key is an error, not a surprise.
+"""
+
+import math
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from idbpd.baselines import METHODS
+from idbpd.experiment.devices import has_float64, resolve_device
+from idbpd.experiment.module_type import check_module
+
+AUTO = "auto"
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Positive = Annotated[float, Field(gt=0)]
+
+
+class _Parameters(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, allow_inf_nan=False)
+
+
+class SplitParameters(_Parameters):
+    """How the table becomes a training and a test part, and its labels become tasks."""
+
+    by: Literal["label", "position"] = "label"
+    tasks: dict[str, list[StrictInt | StrictStr]] | None = None
+    unlabelled: Literal["drop", "keep"] = "drop"
+    test_fraction: Annotated[float, Field(ge=0, lt=1)]
+    seed: Seed
+
+
+class FeatureParameters(_Parameters):
+    """What is done to the features before the network sees them."""
+
+    scaling: Literal["none", "standard", "minmax"] = "none"
+
+
+class ModelParameters(_Parameters):
+    """The network that the tasks share: one hidden layer of ``hidden`` units, or a module of the user's own."""
+
+    hidden: Annotated[int, Field(ge=1)]
+    type: str | None = None
+    options: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _can_be_made(self) -> Self:
+        if self.type is not None:
+            check_module(self.type, self.options)
+        elif self.options:
+            raise ValueError("options are those of a network of your own, which model.type names")
+        return self
+
+
+def _above_zero(value: float) -> float:
+    if value <= 0:
+        raise ValueError(
+            "it must be greater than 0: 0.1 is the default, and 1e-3 is already close to the loss of the single "
+            "worst sample, which 0 would mean"
+        )
+    return value
+
+
+_Regularisation = Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
+
+
+class ProblemParameters(_Parameters):
+    """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
+
+    # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
+    regularisation: _Regularisation
+    weight_decay: Annotated[float, Field(ge=0)]
+
+
+def _number_or_auto(value: object) -> object:
+    """One message for both kinds; a union would complain once per kind."""
+    if value == AUTO or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf):
+        return value
+    raise ValueError(f"choose a number that is not negative, or {AUTO}")
+
+
+class ProblemSettings(_Parameters):
+    """What is minimised, as people set it: the weight decay may be left to a choice on held-out data."""
+
+    regularisation: _Regularisation
+    weight_decay: Annotated[float | Literal["auto"], BeforeValidator(_number_or_auto)]
+
+    def with_weight_decay(self, weight_decay: float) -> ProblemParameters:
+        """The problem with a number for the weight decay."""
+        return ProblemParameters(**{"lambda": self.regularisation, "weight_decay": weight_decay})
+
+
+def _listed(value: Any) -> Any:
+    """A list as the command line can give it: Kedro's --params ends a value at a comma, so items are joined by '+'."""
+    if isinstance(value, str):
+        return [item for item in value.split("+") if item]
+    return value if isinstance(value, list | tuple) else [value]
+
+
+class WeightDecaySearchParameters(_Parameters):
+    """How ``weight_decay: auto`` chooses."""
+
+    margin: Annotated[float, Field(ge=0)]
+    grid: Annotated[list[Annotated[float, Field(ge=0)]], BeforeValidator(_listed), Field(min_length=1)]
+    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
+    max_steps: Annotated[int, Field(ge=1)]
+
+
+class CalibrationParameters(_Parameters):
+    """How the thresholds of the constraint tasks are found."""
+
+    slack: float
+    threshold: Positive | dict[str, Positive] | None = None
+    max_steps: Annotated[int, Field(ge=1)]
+    tolerance: Positive
+
+    @field_validator("slack")
+    @classmethod
+    def _not_negative(cls, slack: float) -> float:
+        if slack < 0:
+            raise ValueError(
+                "it must be at least 0: a task cannot be asked to be better than it could be on its own; "
+                "calibration.threshold sets a limit by hand"
+            )
+        return slack
+
+
+class TrainingParameters(_Parameters):
+    """How the constrained problem is solved."""
+
+    method: str = "idbpd"
+    start: Literal["calibrated", "random"]
+    max_steps: Annotated[int, Field(ge=1)]
+    tolerance: Positive
+
+    @field_validator("method")
+    @classmethod
+    def _known(cls, method: str) -> str:
+        if method not in METHODS:
+            raise ValueError(f"methods are {', '.join(METHODS)}")
+        return method
+
+
+class _Descent(_Parameters):
+    gamma: Positive = 1e-3
+
+
+class _Algorithm1(_Descent):
+    alpha: Positive = 1.0
+
+
+class _Theorem2(_Parameters):
+    horizon: Annotated[int, Field(ge=1)] | None = None  # None: the budget of the run
+    factor: Positive = 1.0
+
+
+class _Cooper(_Parameters):
+    primal_rate: Positive = 1e-2
+    dual_rate: Positive = 0.1
+
+
+class _Discretization(_Cooper):
+    inner_steps: Annotated[int, Field(ge=1)] = 50
+
+
+class MethodsParameters(_Parameters):
+    """The options of every method that has some; `training.method` chooses whose count."""
+
+    idbpd_paper: _Algorithm1 = _Algorithm1()
+    idbpd_theorem2: _Theorem2 = _Theorem2()
+    gdma_rho1: _Descent = _Descent()
+    gdma_rho2: _Descent = _Descent()
+    gdma_rho5: _Descent = _Descent()
+    gdma_rho10: _Descent = _Descent()
+    discretization_cooper: _Discretization = _Discretization()
+    cooper_adam: _Cooper = _Cooper()
+
+    def of(self, method: str, max_steps: int) -> dict[str, Any]:
+        """The options of one method, for a run of at most ``max_steps`` steps."""
+        block = getattr(self, method, None)
+        options: dict[str, Any] = {} if block is None else block.model_dump()
+        if options.get("horizon", max_steps) is None:
+            options["horizon"] = max_steps
+        return options
+
+
+DEFAULT_METHODS = MethodsParameters()
+
+
+class TuningParameters(_Parameters):
+    """How long each trial of the grid may take."""
+
+    max_steps: Annotated[int, Field(ge=1)]
+    seconds: Positive | None
+
+
+class CheckpointParameters(_Parameters):
+    """How often a long solve leaves its state behind, and whether a run takes up what it finds."""
+
+    every_seconds: Positive | None = 30.0
+    every_steps: Annotated[int, Field(ge=1)] | None = None
+    resume: Literal["auto", "never"] = "auto"
+
+
+DEFAULT_CHECKPOINT = CheckpointParameters()
+
+
+class RetrainParameters(_Parameters):
+    """When a retraining goes on, and what its model must pass to replace the one in use."""
+
+    force: bool
+    train_tolerance: Annotated[float, Field(ge=0)]
+    held_out_tolerance: Annotated[float, Field(ge=0)]
+    residual_limit: Positive
+    margin: Annotated[float, Field(ge=0)]
+    accept_other_tasks: bool
+
+
+class ComputeParameters(_Parameters):
+    """Where and in which precision it runs."""
+
+    device: str
+    dtype: Literal["float32", "float64"]
+    threads: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
+    deterministic: bool = True
+
+    @field_validator("device")
+    @classmethod
+    def _available(cls, device: str) -> str:
+        # Asked here, and not when the device is first used, so that nothing has been computed when it is missing.
+        resolve_device(device)
+        return device
+
+    @model_validator(mode="after")
+    def _has_dtype(self) -> Self:
+        if self.dtype == "float64" and not has_float64(resolve_device(self.device)):
+            raise ValueError(f"device {self.device} has no float64; choose dtype float32, or device cpu")
+        return self
+
+
+def _without_repetition(values: list[Any]) -> list[Any]:
+    if len(set(values)) < len(values):
+        raise ValueError("each may be named once")
+    return values
+
+
+def _known_methods(names: list[str]) -> list[str]:
+    for name in names:
+        if name not in METHODS:
+            raise ValueError(f"there is no method {name!r}; methods are {', '.join(METHODS)}")
+    return names
+
+
+_Selection = (BeforeValidator(_listed), AfterValidator(_without_repetition), Field(min_length=1))
+Names = Annotated[list[str], *_Selection]
+Seeds = Annotated[list[Seed], *_Selection]
+
+
+class LargeDataParameters(_Parameters):
+    """What is different where one step takes long."""
+
+    samples: Annotated[int, Field(ge=1)]
+    seeds: Seeds
+    seconds: Positive
+    tuning_seconds: Positive
+    calibration_steps: Annotated[int, Field(ge=1)]
+
+
+class SettingChanges(_Parameters):
+    """What a setting of the benchmark changes of the other blocks."""
+
+    split: dict[str, Any] = {}
+    features: dict[str, Any] = {}
+    problem: dict[str, Any] = {}
+    calibration: dict[str, Any] = {}
+    training: dict[str, Any] = {}
+
+
+class BenchmarkParameters(_Parameters):
+    """Which methods are compared on what, and how much time each gets."""
+
+    datasets: Names
+    methods: Annotated[Names, AfterValidator(_known_methods)]
+    changes: dict[str, SettingChanges]
+    settings: Names
+    seeds: Seeds
+    seconds: Positive
+    tuning_seconds: Positive
+    calibration_steps: Annotated[int, Field(ge=1)]
+    large: LargeDataParameters
+    tolerance: Positive
+    workers: Annotated[int, Field(ge=1)] | Literal["auto"]
+    run: str | None
+
+    @field_validator("settings")
+    @classmethod
+    def _described(cls, settings: list[str], info: ValidationInfo) -> list[str]:
+        changes = info.data.get("changes", settings)
+        for name in settings:
+            if name not in changes:
+                raise ValueError(f"there is no setting {name!r}; settings are {', '.join(changes)}")
+        return settings

@@ -1,0 +1,167 @@
+"""What a result was made with: parameters, data, code, libraries and machine.
+
+So no run takes what belongs to another problem for its own, and a retraining knows whether anything has changed.
+"""
+
+import hashlib
+import inspect
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import BaseModel
+from torch import Tensor, nn
+
+from idbpd.errors import ConfigurationError
+from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters
+
+PACKAGE = Path(__file__).parent.parent
+LOCK_FILE = "requirements.lock"
+# What decides which numbers a solver finds: another line of code in these may be another last digit.
+SOLVER_CODE = (
+    "optim",
+    "baselines",
+    "mtl",
+    "experiment/problem.py",
+    "experiment/network.py",
+    "pipelines/weight_decay/search.py",
+)
+
+
+def settings(
+    model: ModelParameters,
+    problem: ProblemParameters,
+    compute: ComputeParameters,
+    seed: int,
+    fingerprint: Mapping[str, str],
+) -> dict[str, Any]:
+    """All that decides which problem is solved, by the names that people set."""
+    return {
+        **parameters_of("model", model),
+        **parameters_of("problem", problem),
+        "compute.dtype": compute.dtype,
+        "seed": seed,
+        "data and split (SHA-256)": fingerprint["split_sha256"],
+    }
+
+
+def parameters_of(block: str, parameters: BaseModel) -> dict[str, Any]:
+    """Every parameter of a block by its full name, as plain data."""
+    values = parameters.model_dump(mode="json", by_alias=True)
+    return {f"{block}.{name}": value for name, value in values.items()}
+
+
+def surroundings(device: torch.device, network: nn.Module) -> dict[str, Any]:
+    """What can change the last digits of a result although the problem is the same: machine, libraries and code."""
+    return {
+        "device": f"{device} {torch.cuda.get_device_name(device)}" if device.type == "cuda" else str(device),
+        "instruction set": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "torch": str(torch.__version__),
+        "solver code (SHA-256)": solver_sha256(),
+        "network code (SHA-256)": hashlib.sha256(Path(inspect.getfile(type(network))).read_bytes()).hexdigest(),
+    }
+
+
+def tensors_sha256(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of names, shapes, types and values."""
+    digest = hashlib.sha256()
+    for name, tensor in tensors.items():
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def content_key(made_with: Mapping[str, Any]) -> str:
+    """A short name for settings: the same for the same, another for any other."""
+    return hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def differences(made_with: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Where two settings differ, in words."""
+    names = [*now, *(name for name in made_with if name not in now)]
+    return [
+        f"{name} = {made_with.get(name)!r}, this run has {now.get(name)!r}"
+        for name in names
+        if made_with.get(name) != now.get(name)
+    ]
+
+
+def require_same(made_with: Mapping[str, Any], now: Mapping[str, Any], result: str, node: str) -> None:
+    """Raise a `ConfigurationError` when ``result`` was made with other settings than ``now`` by the node ``node``."""
+    found = differences(made_with, now)
+    if found:
+        raise ConfigurationError(
+            f"the stored {result} was made with {found[0]}; make it again: kedro run --from-nodes {node}"
+        )
+
+
+@cache
+def solver_sha256() -> str:
+    """Read once: a file that is edited while a run goes on is not the code that runs."""
+    return code_sha256(parts=SOLVER_CODE)
+
+
+def code_sha256(package: Path = PACKAGE, parts: Iterable[str] = (".",)) -> str:
+    """SHA-256 of the Python files of a package, or of some of its files and folders, with all folders inside them.
+
+    It changes when the code changes, and not with a commit that leaves the code alone. A part that is not there, or has
+    no code, is an error: a digest that silently left it out would take results of other code for its own.
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        place = package / part
+        files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+        if not files:
+            raise FileNotFoundError(f"{place} is listed as code to digest, but there is no Python file")
+        for path in files:
+            digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def installed_packages() -> str:
+    """The environment, a line ``name==version`` for each package.
+
+    Not by ``pip freeze``, which shows the address that a package came from, with what stands in it.
+    """
+    found = {distribution.name.lower(): distribution.version for distribution in distributions()}
+    return "".join(f"{name}=={number}\n" for name, number in sorted(found.items()))
+
+
+def lock_sha256(project: Path) -> str | None:
+    """SHA-256 of the lock file of a project; None where there is none."""
+    path = project / LOCK_FILE
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def program_fingerprints(parameters: Mapping[str, Any], project: Path) -> dict[str, str]:
+    """SHA-256 of the parameters, as they were given, of the code and of the lock file; the data have their own.
+
+    Without a lock file the installed versions stand for it.
+    """
+    return {
+        "parameters": _parameters_sha256(parameters),
+        "code": code_sha256(),
+        "lock": lock_sha256(project) or hashlib.sha256(installed_packages().encode()).hexdigest(),
+    }
+
+
+def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Which of them differ.
+
+    >>> changed({"data": "a", "code": "b"}, {"data": "a", "code": "c"})
+    ['code']
+    """
+    return [kind for kind, value in now.items() if before.get(kind) != value]
+
+
+def _parameters_sha256(parameters: Mapping[str, Any]) -> str:
+    """Every one counts, but for the order to go on although nothing changed."""
+    relevant = {name: value for name, value in parameters.items() if name != "retrain"}
+    relevant["retrain"] = {name: value for name, value in parameters["retrain"].items() if name != "force"}
+    return hashlib.sha256(json.dumps(relevant, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Inner maximisation: the worst case over y or w of a function that only autograd knows."""

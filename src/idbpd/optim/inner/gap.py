@@ -1,0 +1,46 @@
+"""By how much the value at a point can fall short of the maximum."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.inner.function import Local
+from idbpd.optim.sets.base import ConvexSet
+
+
+class Gap(NamedTuple):
+    """A bound on ``max - value``; float64."""
+
+    bound: Tensor
+    magnitude: Tensor  # the size of the terms that the bound is a difference of
+    reach: Tensor  # the square of the distance to the point where the bound would be attained
+    sway: Tensor  # what a change of the point's coordinates in proportion to them amounts to on the way there
+
+
+def linear_gap(over: ConvexSet, here: Local) -> Gap:
+    """The Frank-Wolfe gap ``max_v <g, v - y>``: a true bound for every concave function on a bounded set."""
+    g, y = here.gradient.double(), here.point.double()
+    s = over.support(here.gradient).double()
+    # Summed coordinate by coordinate, where s - y is small: two inner products would cancel.
+    d = s - y
+    return Gap((g * d).sum().clamp(min=0.0), (g.abs() * (s.abs() + y.abs())).sum(), d.square().sum(), _sway(y, d))
+
+
+def curved_gap(over: ConvexSet, here: Local, curvature: Tensor | float) -> Gap:
+    """``max_v <g, v - y> - c/2 ||v - y||^2``: the bound for a function of curvature at least c, on any set."""
+    g, y = here.gradient.double(), here.point.double()
+    d = over.project(y + g / curvature) - y
+    reach = d.square().sum()
+    bound = ((g * d).sum() - 0.5 * curvature * reach).clamp(min=0.0)
+    return Gap(bound, (g.abs() * (d.abs() + y.abs())).sum(), reach, _sway(y, d))
+
+
+def _sway(y: Tensor, d: Tensor) -> Tensor:
+    return (y * d).abs().sum()
+
+
+def rounding(here: Local, gap: Gap) -> Tensor:
+    """What of a gap, or of a difference of values, may be rounding alone."""
+    eps = torch.finfo(here.point.dtype).eps
+    return 4.0 * eps * (here.value.abs() + gap.magnitude)

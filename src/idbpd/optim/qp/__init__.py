@@ -1,0 +1,1 @@
+"""Small quadratic programs: multipliers, certificates, and the models of inner maximisation."""

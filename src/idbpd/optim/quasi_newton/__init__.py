@@ -1,0 +1,1 @@
+"""The default method: sequential quadratic programming on an exact penalty function, in an L-BFGS metric."""
