@@ -20,7 +20,7 @@ from idbpd.optim.device_reads import index, number, read, truth
 from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Iterate
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers, TermOracle
-from idbpd.optim.qp.simplices import Group, minimise_on_simplices
+from idbpd.optim.qp.active_set import Group, minimise_on_simplices
 
 _SAME = 1e-9  # relative difference of two points below which they are one
 

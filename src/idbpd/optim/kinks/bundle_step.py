@@ -21,11 +21,10 @@ from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.kinks.bundle import Certificate, Cuts, certify, lean, settled, values_of
 from idbpd.optim.method import Iterate
 from idbpd.optim.oracle import Evaluation, Gradients, TermOracle
-from idbpd.optim.qp.simplices import minimise_on_simplices
-from idbpd.optim.quasi_newton.lbfgs import Metric, identity
+from idbpd.optim.qp.active_set import minimise_on_simplices
+from idbpd.optim.quasi_newton.lbfgs import Metric, Step, identity, learn_pair
 from idbpd.optim.quasi_newton.merit import LARGEST, Merit, doubts
 from idbpd.optim.quasi_newton.penalty_model import violation
-from idbpd.optim.quasi_newton.secant import Step, learn_pair
 
 _SUFFICIENT = 1e-3  # share of the model's reduction that must be real
 _SHORTEST = 1e-12

@@ -24,6 +24,7 @@ from idbpd.optim.paper.algorithm1 import Algorithm1
 from idbpd.optim.paper.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.quasi_newton import restoration
 from idbpd.optim.quasi_newton.arc_search import Found, Unbounded, search
+from idbpd.optim.quasi_newton.lbfgs import Step, learn_pair, learn_scale
 from idbpd.optim.quasi_newton.merit import Merit, steer
 from idbpd.optim.quasi_newton.penalty_model import Model, violation
 from idbpd.optim.quasi_newton.phases import (
@@ -40,7 +41,6 @@ from idbpd.optim.quasi_newton.phases import (
     watched,
 )
 from idbpd.optim.quasi_newton.point import Arrival, arrive
-from idbpd.optim.quasi_newton.secant import Step, learn_pair, learn_scale
 from idbpd.optim.quasi_newton.speculative_trial import Outlook
 
 _NOTICEABLE, _STAGNATION = 0.9, 50  # a violation that has not fallen to this share in so many steps is stagnant

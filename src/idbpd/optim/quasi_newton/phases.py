@@ -15,10 +15,9 @@ from idbpd.optim.kinks.detect import Jumps, look
 from idbpd.optim.method import Status, Verdict
 from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, PromptOracle, TermOracle, attempt
 from idbpd.optim.quasi_newton import restoration
-from idbpd.optim.quasi_newton.lbfgs import identity
+from idbpd.optim.quasi_newton.lbfgs import Learnt, identity
 from idbpd.optim.quasi_newton.penalty_model import violation
 from idbpd.optim.quasi_newton.point import Arrival, Place, Slopes, arrive, unlearnt
-from idbpd.optim.quasi_newton.secant import Learnt
 from idbpd.optim.quasi_newton.speculative_trial import Ahead
 
 _ROUNDING = "rounding hides any further progress"

@@ -10,9 +10,8 @@ from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.kkt import Residuals, residuals
 from idbpd.optim.oracle import Evaluation, Gradients
 from idbpd.optim.qp.active_set import minimise_on_orthant
-from idbpd.optim.quasi_newton.lbfgs import Metric, identity
+from idbpd.optim.quasi_newton.lbfgs import Learnt, Metric, identity
 from idbpd.optim.quasi_newton.merit import doubts
-from idbpd.optim.quasi_newton.secant import Learnt
 from idbpd.optim.quasi_newton.speculative_trial import Ahead, Outlook
 
 

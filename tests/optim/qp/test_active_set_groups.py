@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from idbpd.optim.qp.simplices import Group, minimise_on_simplices
+from idbpd.optim.qp.active_set import Group, minimise_on_simplices
 
 
 @pytest.mark.parametrize("seed", range(60))
