@@ -186,4 +186,4 @@ def test_states_of_further_methods_are_registered(tmp_path: Path) -> None:
     assert isinstance(restored, RunState)
     assert restored.method == Known(3)
     with pytest.raises(TypeError, match="int must be a NamedTuple"):
-        register(int)  # type: ignore[arg-type]
+        register(int)

@@ -93,7 +93,9 @@ def _by_projection(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: f
     else:
         gap, is_sphere = curved_gap(over, there, divisor), is_sphere & (c > 0.0)
     eps = torch.finfo(start.dtype).eps
-    tolerance = accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap) + 8.0 * eps * c * gap.sway
+    tolerance = (
+        accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap) + 8.0 * eps * c * gap.rounding_scale
+    )
     if start.numel() <= SMALL:
         hessian = -c * torch.eye(start.numel(), dtype=torch.float64, device=start.device)
         is_sphere = is_sphere & is_quadratic(f, over, there, hessian)
@@ -147,13 +149,13 @@ def _gap_within(bounds: Bounds, there: Local, A: Tensor) -> Gap:
 
 
 def _tolerance(over: ConvexSet, there: Local, gap: Gap, size: Tensor, accuracy: float) -> Tensor:
-    """The gap that is none: against the sizes that the function takes, and rounding. The gradient is the difference of
-    a constant and A y: it is known to a rounding of either.
+    """Gap treated as zero: a share of the sizes that the function takes, or rounding. The gradient is the difference of
+    a constant and A y, and has the rounding of both.
     """
     eps = torch.finfo(there.point.dtype).eps
     if over.is_bounded:
         scale = there.value.abs() + gap.magnitude + size * gap.reach
-        return torch.maximum(accuracy * scale, rounding(there, gap) + 8.0 * eps * size * gap.sway)
+        return torch.maximum(accuracy * scale, rounding(there, gap) + 8.0 * eps * size * gap.rounding_scale)
     # The rise of the model is quadratic in the distance to the maximiser, the other gap linear: so the square is asked
     # for.
     reach = 1.0 + there.point.double().square().sum()

@@ -1,13 +1,4 @@
-"""Worst cases that are remembered where the worst case is not unique, and the certificate that several of them give.
-
-At a kink of f(x) = max_y phi(x, y) no single maximiser has a small gradient, but a mixture has: the KKT conditions of a
-semi-infinite program with finitely many active worst cases y_j and w_ij are
-
-    sum_j a_j grad phi(x, y_j) + sum_ij lambda_ij grad psi_i(x, w_ij) = 0,    a_j >= 0,  sum_j a_j = 1,  lambda_ij >= 0,
-    a_j (f - phi(x, y_j)) = 0,    lambda_ij psi_i(x, w_ij) = 0,    g_i(x) <= 0
-
-so that only worst cases that attain the maximum carry weight.
-"""
+"""The bundle: the worst cases that are remembered where the worst case is not unique."""
 
 import math
 from collections.abc import Sequence
@@ -17,15 +8,13 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import index, number, read, truth
-from idbpd.optim.kkt import Residuals
-from idbpd.optim.method import Iterate
-from idbpd.optim.oracle import Evaluation, Gradients, Maximisers, TermOracle
-from idbpd.optim.qp.active_set import Group, minimise_on_simplices
+from idbpd.optim.oracle import Evaluation, Maximisers, TermOracle
+from idbpd.optim.qp.active_set import Group
 
 _SAME = 1e-9  # relative difference of two points below which they are one
 
 
-class Cuts(NamedTuple):
+class Bundle(NamedTuple):
     """Remembered worst cases, and their terms' values and gradients at one x."""
 
     terms: tuple[int, ...]  # 0 for the objective, 1 + i for constraint i
@@ -49,10 +38,10 @@ class Cuts(NamedTuple):
         """The rows of one term."""
         return [row for row, own in enumerate(self.terms) if own == term]
 
-    def kept(self, rows: Sequence[int]) -> "Cuts":
+    def kept(self, rows: Sequence[int]) -> "Bundle":
         """These rows only."""
         chosen = list(rows)
-        return Cuts(
+        return Bundle(
             tuple(self.terms[row] for row in chosen),
             tuple(self.points[row] for row in chosen),
             tuple(self.idle[row] for row in chosen),
@@ -64,17 +53,17 @@ class Cuts(NamedTuple):
         """The gradients of these rows, picked without an index that would have to be sent to the device."""
         return torch.stack([self.gradients[row] for row in rows]) if rows else self.gradients[:0]
 
-    def aged(self, weights: Tensor) -> "Cuts":
+    def aged(self, weights: Tensor) -> "Bundle":
         """After a step with these weights."""
         pairs = zip(weights.tolist(), self.idle, strict=True)
         return self._replace(idle=tuple(0 if weight > 0 else idle + 1 for weight, idle in pairs))
 
-    def at(self, oracle: TermOracle, x: Tensor) -> "Cuts":
+    def at(self, oracle: TermOracle, x: Tensor) -> "Bundle":
         """The same worst cases at another x."""
         values, gradients = oracle.linearise(x, self.terms, self.points)
         return self._replace(values=read(values)[0], gradients=gradients)
 
-    def with_points(self, oracle: TermOracle, x: Tensor, found: Sequence[Maximisers]) -> tuple["Cuts", bool]:
+    def with_points(self, oracle: TermOracle, x: Tensor, found: Sequence[Maximisers]) -> tuple["Bundle", bool]:
         """With those of ``found`` that are new, evaluated at the same ``x``; and whether there were any."""
         terms, points, old = list(self.terms), list(self.points), len(self.terms)
         candidates = [(term, point) for maximisers in found for term, point in enumerate((maximisers.y, *maximisers.w))]
@@ -85,7 +74,7 @@ class Cuts(NamedTuple):
             return self, False
         values, gradients = oracle.linearise(x, terms[old:], points[old:])
         values, have_slopes = read(values, gradients.isfinite().all(1))
-        both = Cuts(
+        both = Bundle(
             tuple(terms),
             tuple(points),
             (*self.idle, *(0,) * (len(terms) - old)),
@@ -117,8 +106,8 @@ class Cuts(NamedTuple):
                 have[pair] = is_bent
         return have
 
-    def followed(self, oracle: TermOracle, here: Evaluation) -> tuple["Cuts", list[int]]:
-        """With the worst cases ``here`` in place of those that have moved to them, and the row of each old one."""
+    def followed(self, oracle: TermOracle, here: Evaluation) -> tuple["Bundle", list[int]]:
+        """With the worst cases ``here`` instead of those that have moved to them, and the row of each old one."""
         both, _ = self.with_points(oracle, here.x, [here.maximisers])
         present = both.present(here.maximisers)
         old = len(self.terms)
@@ -135,7 +124,7 @@ class Cuts(NamedTuple):
         rows.update({term: row for row, term in enumerate(self.terms) if are_same[row]})
         return rows
 
-    def distinct(self, oracle: TermOracle, here: Evaluation, rows: Sequence[int]) -> "Cuts":
+    def distinct(self, oracle: TermOracle, here: Evaluation, rows: Sequence[int]) -> "Bundle":
         """The worst cases ``here``, and those of ``rows`` that are none of them, nor of each other, moved."""
         kept = list(self.present(here.maximisers).values())
         others = set(rows) - set(kept)
@@ -156,7 +145,7 @@ class Cuts(NamedTuple):
             points[term] = self.points[row]
         return Maximisers(points[0], tuple(points[1:]))
 
-    def lowered(self, by: Tensor) -> "Cuts":
+    def lowered(self, by: Tensor) -> "Bundle":
         """With the values of each term lowered."""
         return self._replace(values=self.values - by[list(self.terms)])
 
@@ -171,9 +160,9 @@ class Cuts(NamedTuple):
         return {term: rows[index(values[rows].argmax())] for term, rows in rows_of.items()}
 
 
-def no_cuts(x: Tensor) -> Cuts:
+def empty_bundle(x: Tensor) -> Bundle:
     """Nothing is remembered yet."""
-    return Cuts((), (), (), torch.zeros(0, dtype=torch.float64), x.new_zeros((0, x.numel())))
+    return Bundle((), (), (), torch.zeros(0, dtype=torch.float64), x.new_zeros((0, x.numel())))
 
 
 _Pair = tuple[Tensor | None, Tensor | None]
@@ -209,123 +198,3 @@ _Worst = tuple[int, Tensor | None]  # a term and a point
 
 def _middle(one: Tensor | None, other: Tensor | None) -> Tensor | None:
     return None if one is None or other is None else (one + other) / 2
-
-
-class Certificate(NamedTuple):
-    """The residuals at a point, and the weights of the worst cases that leave them."""
-
-    iterate: Iterate
-    weights: Tensor  # (rows,) on the host: a_j and lambda_ij
-
-
-def certify(evaluation: Evaluation, values: Tensor, cuts: Cuts, strictness: float = 1.0) -> Certificate:
-    """The weights with the least sum of squares of stationarity and slackness; ``values`` has f and every g.
-
-    The larger ``strictness``, the less weight for worst cases that do not attain the maximum.
-    """
-    gaps = gaps_of(values, cuts)
-    basis = cuts.gradients.to(torch.float64)
-    (products,) = read(basis @ basis.T)
-    quadratic = products + torch.diag((strictness * gaps).square())
-    weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), cuts.groups())
-    return Certificate(weighed(evaluation, values, cuts, weights), weights)
-
-
-def lean(values: Tensor, cuts: Cuts, strictness: float = 1.0) -> tuple[float, float]:
-    """How steep the violation is, by the mixture of worst cases in which it is least so, and what these miss to it.
-
-    Both are 0 where the violation has no descent.
-    """
-    chosen = cuts.kept([row for row, term in enumerate(cuts.terms) if term > 0])
-    gaps = values[1:].amax() - chosen.values
-    basis = chosen.gradients.to(torch.float64)
-    (products,) = read(basis @ basis.T)
-    quadratic = products + torch.diag((strictness * gaps).square())
-    weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), [Group(range(gaps.numel()), 1.0)])
-    (size,) = read(torch.linalg.vector_norm(weights.to(basis.device) @ basis))
-    return number(size), number((weights * gaps).abs().amax())
-
-
-def values_of(evaluation: Evaluation) -> Tensor:
-    """The values f and every g, on the host."""
-    return read(torch.cat([evaluation.f.reshape(1), evaluation.g]))[0]
-
-
-def gaps_of(values: Tensor, cuts: Cuts) -> Tensor:
-    """What slackness multiplies with a weight: f - phi(x, y_j), psi_i(x, w_ij)."""
-    is_objective = torch.tensor([term == 0 for term in cuts.terms])
-    return torch.where(is_objective, values[0] - cuts.values, cuts.values).abs()
-
-
-def weighed(evaluation: Evaluation, values: Tensor, cuts: Cuts, weights: Tensor) -> Iterate:
-    """The point with the residuals that ``weights`` of the worst cases leave.
-
-    The gradient of a term is the mixture of those of its worst cases; without weight, that of the worst one.
-    """
-    c = values.numel() - 1
-    shares = torch.zeros((1 + c, weights.numel()), dtype=torch.float64)
-    totals = torch.zeros(1 + c, dtype=torch.float64)
-    for term in range(1 + c):
-        rows = cuts.rows_of(term)
-        totals[term] = weights[rows].sum()
-        if number(totals[term]) > 0:
-            shares[term, rows] = weights[rows] / totals[term]
-        else:
-            shares[term, rows[index(cuts.values[rows].argmax())]] = 1.0
-    device = evaluation.x.device
-    basis = cuts.gradients.to(torch.float64)
-    mixed = shares.to(device) @ basis
-    stationarity = torch.linalg.vector_norm(weights.to(device) @ basis)
-    slackness = torch.cat([weights * gaps_of(values, cuts), (totals[1:] * values[1:]).abs()]).amax()
-    infeasibility = torch.cat([values[1:], values.new_zeros(1)]).amax()
-    found = Residuals(stationarity, infeasibility.to(device), slackness.to(device))
-    (worst,) = read(found.worst)
-    finite = bool(cuts.values.isfinite().all()) and bool(values.isfinite().all()) and bool(worst.isfinite())
-    gradients = Gradients(mixed[0].to(evaluation.x), mixed[1:].to(evaluation.x))
-    return Iterate(evaluation, gradients, totals[1:].to(device), found, number(worst) if finite else math.inf)
-
-
-def settled(oracle: TermOracle, values: Tensor, cuts: Cuts, certificate: Certificate, tolerance: float) -> Iterate:
-    """A certified point with one worst case per term to show for it.
-
-    Where a term is concave in y, the mixture sum_j a_j y_j attains the maximum too and has the mixed gradient: the
-    ordinary KKT conditions hold with it. Where it has not, the worst case with the largest weight is shown.
-    """
-    iterate, weights = certificate
-    evaluation = iterate.evaluation
-    # Rounding may have given a trace of weight to worst cases that a constraint meets with room to spare.
-    is_spare = torch.tensor([term > 0 for term in cuts.terms]) & (cuts.values < -tolerance)
-    without = torch.where(is_spare, 0.0, weights)
-    candidate = weighed(evaluation, values, cuts, without)
-    if candidate.worst is not None and candidate.worst <= tolerance:
-        iterate, weights = candidate, without
-    points: list[Tensor | None] = [evaluation.maximisers.y, *evaluation.maximisers.w]
-    for term in range(values.numel()):
-        rows = [row for row in cuts.rows_of(term) if number(weights[row]) > 0]
-        largest = cuts.points[rows[index(weights[rows].argmax())]] if rows else None
-        if largest is None:
-            continue
-        points[term] = largest
-        if len(rows) == 1:
-            continue
-        total = weights[rows].sum()
-        mixture = torch.zeros_like(largest)
-        for share, row in zip((weights[rows] / total).tolist(), rows, strict=True):
-            mixture += share * cuts.points[row]
-        value, gradient = oracle.linearise(evaluation.x, [term], [mixture])
-        kept = [row for row in range(len(cuts.terms)) if row not in rows]
-        others = cuts.kept(kept)
-        merged = Cuts(
-            (*others.terms, term),
-            (*others.points, mixture),
-            (*others.idle, 0),
-            torch.cat([others.values, read(value)[0]]),
-            torch.cat([others.gradients, gradient]),
-        )
-        merged_weights = torch.cat([weights[kept], total.reshape(1)])
-        candidate = weighed(evaluation, values, merged, merged_weights)
-        if candidate.worst is not None and candidate.worst <= tolerance:
-            cuts, weights, iterate = merged, merged_weights, candidate
-            points[term] = mixture
-    shown = evaluation._replace(maximisers=Maximisers(points[0], tuple(points[1:])))
-    return iterate._replace(evaluation=shown)

@@ -81,7 +81,7 @@ class Step(NamedTuple):
     after: Gradients
 
 
-class Learnt(NamedTuple):
+class LearntMetric(NamedTuple):
     """A metric, and whether the step has taught it anything (a boolean on the device); if not, it is the old one with
     an empty pair.
     """
@@ -90,7 +90,7 @@ class Learnt(NamedTuple):
     kept: Tensor
 
 
-def learn_pair(metric: Metric, step: Step, memory: int) -> Learnt:
+def learn_pair(metric: Metric, step: Step, memory: int) -> LearntMetric:
     """The quasi-Newton metric after a step.
 
     The change y is taken with the same weights at both ends, so that it measures the Lagrangian's curvature and not
@@ -108,10 +108,10 @@ def learn_pair(metric: Metric, step: Step, memory: int) -> Learnt:
     y = theta * torch.where(unseen, 0.0, y) - (1 - theta) * t * v
     # A step too short to measure teaches nothing.
     kept = ~(unseen & (t * t * vv <= blur)) & (sBs > 0) & sy.isfinite()
-    return Learnt(metric.updated(step.s, y, torch.maximum(sy, _DAMPING * sBs), scale, kept, memory), kept)
+    return LearntMetric(metric.updated(step.s, y, torch.maximum(sy, _DAMPING * sBs), scale, kept, memory), kept)
 
 
-def learn_scale(metric: Metric, step: Step) -> Learnt:
+def learn_scale(metric: Metric, step: Step) -> LearntMetric:
     """The identity metric after a step: its scale, a step size, grows by at most sqrt 2 and stays below 1/(2L).
 
     L is the curvature of the Lagrangian that the step has seen.
@@ -119,7 +119,7 @@ def learn_scale(metric: Metric, step: Step) -> Learnt:
     _, _, (ss, _, yy, *_) = _changes(step)
     grown = math.sqrt(2) * metric.scale * step.t
     scale = torch.where(yy > 0, torch.minimum(grown, 0.5 * (ss / yy).sqrt()), grown)
-    return Learnt(identity(step.s, scale), torch.ones_like(scale, dtype=torch.bool))
+    return LearntMetric(identity(step.s, scale), torch.ones_like(scale, dtype=torch.bool))
 
 
 def _changes(step: Step) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
