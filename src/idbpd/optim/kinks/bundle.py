@@ -11,7 +11,7 @@ from idbpd.optim.device_reads import index, number, read, truth
 from idbpd.optim.oracle import Evaluation, Maximisers, TermOracle
 from idbpd.optim.qp.active_set import Group
 
-_SAME = 1e-9  # relative difference of two points below which they are one
+_SAME = 1e-9  # relative difference of two points below which they are one: well above rounding, well below any step
 
 
 class Bundle(NamedTuple):
@@ -50,11 +50,11 @@ class Bundle(NamedTuple):
         )
 
     def gradients_of(self, rows: Sequence[int]) -> Tensor:
-        """The gradients of these rows, picked without an index that would have to be sent to the device."""
+        """The gradients of these rows; stacked, because an index would have to be sent to the device."""
         return torch.stack([self.gradients[row] for row in rows]) if rows else self.gradients[:0]
 
     def aged(self, weights: Tensor) -> "Bundle":
-        """After a step with these weights."""
+        """With the steps since each row had weight counted, after a step with these weights."""
         pairs = zip(weights.tolist(), self.idle, strict=True)
         return self._replace(idle=tuple(0 if weight > 0 else idle + 1 for weight, idle in pairs))
 
@@ -64,7 +64,7 @@ class Bundle(NamedTuple):
         return self._replace(values=read(values)[0], gradients=gradients)
 
     def with_points(self, oracle: TermOracle, x: Tensor, found: Sequence[Maximisers]) -> tuple["Bundle", bool]:
-        """With those of ``found`` that are new, evaluated at the same ``x``; and whether there were any."""
+        """With the new ones of ``found``, evaluated at the same ``x``; and whether there were any."""
         terms, points, old = list(self.terms), list(self.points), len(self.terms)
         candidates = [(term, point) for maximisers in found for term, point in enumerate((maximisers.y, *maximisers.w))]
         for term, point in _new(list(zip(terms, points, strict=True)), candidates):
@@ -87,10 +87,10 @@ class Bundle(NamedTuple):
         return (both if len(rows) == len(terms) else both.kept(rows)), len(rows) > old
 
     def have_moved(self, oracle: TermOracle, x: Tensor, pairs: Sequence[tuple[int, int]]) -> list[bool]:
-        """For each pair of rows of one term, whether one is what the other was at another x.
+        """For each pair of rows of one term, whether they are one worst case that has moved with x.
 
         Where a term is strictly concave between two worst cases, higher in the middle than a straight line, its
-        maximiser there is unique and has only moved. Where they are so close that rounding hides this, they are one.
+        maximiser there is unique and has moved. Where they are so close that rounding hides this, they are one.
         """
         points = [(self.points[first], self.points[second]) for first, second in pairs]
         have = _same(points, torch.finfo(x.dtype).eps ** (1 / 3))
@@ -107,7 +107,7 @@ class Bundle(NamedTuple):
         return have
 
     def followed(self, oracle: TermOracle, here: Evaluation) -> tuple["Bundle", list[int]]:
-        """With the worst cases ``here`` instead of those that have moved to them, and the row of each old one."""
+        """With the worst cases ``here`` replacing those that have moved to them, and the new row of each old one."""
         both, _ = self.with_points(oracle, here.x, [here.maximisers])
         present = both.present(here.maximisers)
         old = len(self.terms)
@@ -118,14 +118,14 @@ class Bundle(NamedTuple):
         return both.kept(kept), [kept.index(row) for row in into]
 
     def present(self, maximisers: Maximisers) -> dict[int, int]:
-        """The row of each term with its maximiser; the highest one for want of that."""
+        """The row of each term that has its maximiser; the highest row where there is none."""
         rows, points = self.highest(self.values), (maximisers.y, *maximisers.w)
         are_same = _same([(self.points[row], points[term]) for row, term in enumerate(self.terms)])
         rows.update({term: row for row, term in enumerate(self.terms) if are_same[row]})
         return rows
 
     def distinct(self, oracle: TermOracle, here: Evaluation, rows: Sequence[int]) -> "Bundle":
-        """The worst cases ``here``, and those of ``rows`` that are none of them, nor of each other, moved."""
+        """The worst cases ``here``, and those of ``rows`` that are not one of them, or of each other, moved."""
         kept = list(self.present(here.maximisers).values())
         others = set(rows) - set(kept)
         terms = sorted({self.terms[row] for row in others})
@@ -150,7 +150,7 @@ class Bundle(NamedTuple):
         return self._replace(values=self.values - by[list(self.terms)])
 
     def raised(self, values: Tensor) -> Tensor:
-        """``values``, f and every g, where they are not below a worst case here: rounding may have missed it."""
+        """F and every g in ``values``, raised to the worst cases here: an inner maximisation may have missed one."""
         highest = torch.stack([self.values[row] for _, row in sorted(self.highest(self.values).items())])
         return torch.maximum(values, highest)
 
@@ -161,7 +161,7 @@ class Bundle(NamedTuple):
 
 
 def empty_bundle(x: Tensor) -> Bundle:
-    """Nothing is remembered yet."""
+    """A bundle without rows."""
     return Bundle((), (), (), torch.zeros(0, dtype=torch.float64), x.new_zeros((0, x.numel())))
 
 
@@ -169,7 +169,7 @@ _Pair = tuple[Tensor | None, Tensor | None]
 
 
 def _same(pairs: Sequence[_Pair], near: float = _SAME) -> list[bool]:
-    """For each pair of points, whether they are one; by one wait for all."""
+    """For each pair of points, whether they are the same; one wait for all."""
     given = [(one, other) for one, other in pairs if one is not None and other is not None]
     sizes = [size for one, other in given for size in ((one - other).abs().amax(), one.abs().amax())]
     numbers = iter(read(*sizes) if sizes else [])

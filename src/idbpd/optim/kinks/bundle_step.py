@@ -1,4 +1,4 @@
-"""The phase of `IDBPD` for kinks, where the worst case is not unique: steps that see several worst cases at once.
+"""One step of the bundle phase: the worst case is not unique, and the step sees several of them at once.
 
 The model of a step is the maximum of the linearised terms at all remembered worst cases (`bundle`), in a quasi-Newton
 metric of their Lagrangian:
@@ -6,9 +6,9 @@ metric of their Lagrangian:
     min_d  max_j (phi_j + <grad phi_j, d>) + mu max_ij [psi_ij + <grad psi_ij, d>]_+ + 1/(2t) <d, H^{-1} d>
 
 Each trial is judged by the true worst-case values there. One that is refused has shown worst cases that were missing:
-they are added, and the model is minimised again. This is a bundle method with the functions themselves, not old
-linearisations of them, in the bundle; where the worst cases do not move with x, it is sequential quadratic programming
-on the finite problem that they form.
+they are added, and the model is minimised again. This is a bundle method whose bundle has the functions themselves, not
+old linearisations of them. Where the worst cases do not move with x, it is sequential quadratic programming on the
+finite problem that they form.
 """
 
 import math
@@ -23,22 +23,22 @@ from idbpd.optim.kinks.certificate import Certificate, certify, merge_worst_case
 from idbpd.optim.method import Iterate
 from idbpd.optim.oracle import Evaluation, Gradients, TermOracle
 from idbpd.optim.qp.active_set import minimise_on_simplices
+from idbpd.optim.quasi_newton.arc_search import HIDDEN
 from idbpd.optim.quasi_newton.lbfgs import Metric, Step, identity, learn_pair
 from idbpd.optim.quasi_newton.merit import LARGEST, Merit, value_errors
 from idbpd.optim.quasi_newton.penalty_model import violation
 
-_SUFFICIENT = 1e-3  # share of the model's reduction that must be real
-_SHORTEST = 1e-12
+_SUFFICIENT = 1e-3  # share of the model's reduction that must be real; the usual value of bundle methods is 0.1 to 1e-4
+_SHORTEST = 1e-12  # length of arc
 _IDLE = 10  # steps without weight after which a worst case is forgotten
 _PATIENCE = 40  # steps without a clearly better residual before the phase gives up
-_DOUBTFUL = 30.0
-# A worst case that misses the maximum by eps may be sqrt(eps) away from one that does not, and x with it: what carries
-# weight should miss it by much less than the tolerance.
+# How much the gap of a worst case to the maximum counts in a certificate. A worst case that misses the maximum by eps may
+# be sqrt(eps) away from one that attains it, so what carries weight should miss it by much less than the tolerance.
 _STRICTNESS = 1e3
 
 
 class BundleState(NamedTuple):
-    """Where the phase is."""
+    """Where the bundle phase is."""
 
     iterate: Iterate
     values: Tensor  # (1 + c,) on the host: f and every g
@@ -64,14 +64,23 @@ class _Proposal(NamedTuple):
 
 
 def begin(oracle: TermOracle, here: Evaluation, bundle: Bundle, penalty: float, tolerance: float) -> BundleState:
-    """The phase at an evaluated point, with the worst cases ``bundle`` there."""
+    """Begin at an evaluated point with the worst cases ``bundle`` there."""
     bundle, _ = bundle.with_points(oracle, here.x, [here.maximisers])
     values = bundle.raised(values_of(here))
     iterate, weights = certify(here, values, bundle, _STRICTNESS)
     needed = 1.5 * (number(weights.sum().reshape(1)) - 1.0)
-    metric = identity(here.x)
     state = BundleState(
-        iterate, values, bundle, metric, max(penalty, needed), 1.0, 0, math.inf, 0, over=False, stuck=False
+        iterate=iterate,
+        values=values,
+        bundle=bundle,
+        metric=identity(here.x),
+        penalty=max(penalty, needed),
+        t=1.0,
+        refused=0,
+        best=math.inf,
+        patience=0,
+        over=False,
+        stuck=False,
     )
     return _judged(oracle, state, here, tolerance)
 
@@ -94,7 +103,7 @@ def step(oracle: TermOracle, state: BundleState, tolerance: float, memory: int) 
         if not bool(new.isfinite().all()):
             return False
         gained = start - merit.at(number(new[0]), new[1:])
-        hidden = proposal.reduction <= _DOUBTFUL * noise and gained >= -_DOUBTFUL * noise
+        hidden = proposal.reduction <= HIDDEN * noise and gained >= -HIDDEN * noise  # trust the model
         return gained >= _SUFFICIENT * proposal.reduction - noise or hidden
 
     trial = _evaluate(oracle, state, proposal)
@@ -118,7 +127,7 @@ def step(oracle: TermOracle, state: BundleState, tolerance: float, memory: int) 
 def _moved(
     oracle: TermOracle, state: BundleState, proposal: _Proposal, there: Evaluation, tolerance: float, memory: int
 ) -> BundleState:
-    """At an accepted trial."""
+    """Go to an accepted trial."""
     old = state.bundle
     bundle = old.at(oracle, there.x)
     (are_finite,) = read(bundle.gradients.isfinite().all())
@@ -161,7 +170,7 @@ def _judged(oracle: TermOracle, state: BundleState, here: Evaluation, tolerance:
 
 
 def _ended(oracle: TermOracle, state: BundleState, tolerance: float) -> BundleState:
-    """The end of the phase: with the certificate as it is defined, if that is enough."""
+    """End the phase, with the certificate at its plain definition if that is enough."""
     here, values = state.iterate.evaluation, state.values
     bundle, certificate = _certified(oracle, here, values, state.bundle, 1.0, tolerance)
     if _worst(certificate.iterate) <= tolerance:
@@ -174,8 +183,8 @@ def _certified(
 ) -> tuple[Bundle, Certificate]:
     """The certificate of a point, and the worst cases that it is made of.
 
-    Before it counts it must hold without those that have only moved: around a unique maximiser, points that miss the
-    maximum by eps are sqrt(eps) away, and a mixture of their gradients may vanish far from a stationary point.
+    It counts only if it holds without worst cases that have merely moved: around a unique maximiser, points that miss
+    the maximum by eps are sqrt(eps) apart, and a mixture of their gradients may vanish far from a stationary point.
     """
     certificate = certify(here, values, bundle, strictness)
     if _worst(certificate.iterate) > tolerance:
@@ -216,7 +225,7 @@ def _propose(state: BundleState, t: float, penalty: float, values: Tensor) -> _P
 
 
 def _evaluate(oracle: TermOracle, state: BundleState, proposal: _Proposal) -> Evaluation:
-    """The truth at a trial, maximised from the worst cases that the model expects there."""
+    """Evaluate a trial, maximising from the worst cases that the model expects there."""
     here = state.iterate.evaluation
     return oracle.evaluate(
         here.x + proposal.d, state.bundle.best(state.bundle.values + proposal.change, here.maximisers)

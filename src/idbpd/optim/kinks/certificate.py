@@ -44,9 +44,8 @@ def certify(evaluation: Evaluation, values: Tensor, bundle: Bundle, strictness: 
 
 
 def violation_stationarity(values: Tensor, bundle: Bundle, strictness: float = 1.0) -> tuple[float, float]:
-    """How steep the violation is, by the mixture of worst cases in which it is least so, and what these miss to it.
-
-    Both are 0 where the violation has no descent.
+    """The stationarity of the violation max_i g_i, and the slackness that goes with it, for the best mixture of worst
+    cases. Both are 0 where the violation has no descent.
     """
     chosen = bundle.kept([row for row, term in enumerate(bundle.terms) if term > 0])
     gaps = values[1:].amax() - chosen.values
@@ -64,15 +63,15 @@ def values_of(evaluation: Evaluation) -> Tensor:
 
 
 def gaps_of(values: Tensor, bundle: Bundle) -> Tensor:
-    """What slackness multiplies with a weight: f - phi(x, y_j), psi_i(x, w_ij)."""
+    """The factors of the weights in slackness: f - phi(x, y_j) and psi_i(x, w_ij)."""
     is_objective = torch.tensor([term == 0 for term in bundle.terms])
     return torch.where(is_objective, values[0] - bundle.values, bundle.values).abs()
 
 
 def with_weights(evaluation: Evaluation, values: Tensor, bundle: Bundle, weights: Tensor) -> Iterate:
-    """The point with the residuals that ``weights`` of the worst cases leave.
+    """The point with its residuals for given ``weights`` of the worst cases.
 
-    The gradient of a term is the mixture of those of its worst cases; without weight, that of the worst one.
+    The gradient of a term is the mixture of those of its worst cases; of a term without weight, that of the worst one.
     """
     c = values.numel() - 1
     shares = torch.zeros((1 + c, weights.numel()), dtype=torch.float64)
@@ -100,14 +99,14 @@ def with_weights(evaluation: Evaluation, values: Tensor, bundle: Bundle, weights
 def merge_worst_cases(
     oracle: TermOracle, values: Tensor, bundle: Bundle, certificate: Certificate, tolerance: float
 ) -> Iterate:
-    """A certified point with one worst case per term to show for it.
+    """A certified point with one worst case per term.
 
-    Where a term is concave in y, the mixture sum_j a_j y_j attains the maximum too and has the mixed gradient: the
-    ordinary KKT conditions hold with it. Where it has not, the worst case with the largest weight is shown.
+    Where a term is concave in y, the mixture sum_j a_j y_j attains the maximum too and has the mixed gradient, so that
+    the ordinary KKT conditions hold with it. Where it does not, the worst case with the largest weight is shown.
     """
     iterate, weights = certificate
     evaluation = iterate.evaluation
-    # Rounding may have given a trace of weight to worst cases that a constraint meets with room to spare.
+    # Rounding may have given a trace of weight to constraints that are not active.
     is_spare = torch.tensor([term > 0 for term in bundle.terms]) & (bundle.values < -tolerance)
     without = torch.where(is_spare, 0.0, weights)
     candidate = with_weights(evaluation, values, bundle, without)

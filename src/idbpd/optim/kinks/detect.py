@@ -20,8 +20,8 @@ from idbpd.optim.quasi_newton.point import EvaluatedPoint
 
 _REMEMBERED = 8  # worst cases that are tried where a kink is suspected
 _SUSPICIOUS = 4  # refused trials, less the steps without any, that raise the suspicion
-_SHORT = 0.1  # length of arc
-_ATTEMPTS = 3  # phases for kinks that may end without a result
+_SHORT = 0.1  # length of arc below which a step is short
+_ATTEMPTS = 3  # bundle phases that may end without a certificate
 _STAGNATION = 300  # steps in a row without gain or a better residual before such a run ends
 _EXPLAINED = 0.25  # share of the stationarity that several worst cases must explain where one does not
 _STRICTNESS = 30.0  # how much the gap of a worst case to the maximum counts there

@@ -12,7 +12,7 @@ from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, Proposal, viola
 from idbpd.optim.quasi_newton.point import EvaluatedPoint
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
-SUFFICIENT = 1e-4  # share of the model's reduction that must be real (Armijo)
+_SUFFICIENT = 1e-4  # share of the model's reduction that must be real (Armijo)
 _SHORTEST = 1e-14  # length of arc; shorter ones do not move x
 _CREDIT = 4.0  # times the promised fall of f that a step into the infeasible is credited with
 HIDDEN = 30.0  # times the noise of the merit function below which rounding hides a change
@@ -66,7 +66,7 @@ def search(
         if trial.f == -math.inf and merit.objective > 0 and truth((trial.g <= 0).all()):
             return Unbounded()
         new = _trial_merit(merit, proposal, point, trial)
-        if start - new >= SUFFICIENT * proposal.reduction - noise:
+        if start - new >= _SUFFICIENT * proposal.reduction - noise:
             return Found(trial.evaluation, proposal, trial.g, refused, beyond)
         if start - new >= -HIDDEN * noise and proposal.reduction <= HIDDEN * noise:
             # Rounding hides whether the point is better. Shorter steps would not show it either: trust the model.
@@ -75,7 +75,7 @@ def search(
         if refused == 0 and is_spoilt and number(proposal.multipliers.sum()) > 0:
             corrected = model.propose(t, merit.penalty, trial.g - proposal.change)
             again = _evaluated(oracle, point, point.evaluation.x + model.direction(corrected))
-            if start - _trial_merit(merit, proposal, point, again) >= SUFFICIENT * proposal.reduction - noise:
+            if start - _trial_merit(merit, proposal, point, again) >= _SUFFICIENT * proposal.reduction - noise:
                 return Found(again.evaluation, corrected, again.g, 1, trial.evaluation.maximisers)
         t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(point.g)))
         refused += 1
