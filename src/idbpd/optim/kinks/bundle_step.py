@@ -32,7 +32,7 @@ _SUFFICIENT = 1e-3  # share of the model's reduction that must be real; the usua
 _SHORTEST = 1e-12  # length of arc
 _IDLE = 10  # steps without weight after which a worst case is forgotten
 _PATIENCE = 40  # steps without a clearly better residual before the phase gives up
-# How much the gap of a worst case to the maximum counts in a certificate. A worst case that misses the maximum by eps may
+# How much the gap of a worst case to the maximum counts in a certificate. A worst case that misses it by eps may
 # be sqrt(eps) away from one that attains it, so what carries weight should miss it by much less than the tolerance.
 _STRICTNESS = 1e3
 
