@@ -77,7 +77,7 @@ class ChiSquareBall(ConvexSet):
         d = d - d.amax(dim=-1, keepdim=True)
         spread = -d.amin(dim=-1, keepdim=True)
         d = d / torch.where(spread == 0.0, 1.0, spread)
-        d = torch.where(d > -1e-100, 0.0, d)  # a difference whose square vanishes is none
+        d = torch.where(d > -1e-100, 0.0, d)  # treated as zero: its square underflows
         down = d.sort(dim=-1, descending=True).values
         k = torch.arange(1, n + 1, dtype=d.dtype, device=d.device)
         mean = down.cumsum(dim=-1) / k
