@@ -32,7 +32,7 @@ class Curvature(NamedTuple):
 
     @classmethod
     def of(cls, hessian: Tensor) -> "Curvature":
-        """Reverse the sign of upward curvature, as an ascent must leave such directions, and lift flat ones a little."""
+        """Reverse the sign of upward curvature, as an ascent leaves such directions, and lift flat ones a little."""
         if not bool(hessian.isfinite().all()):
             return cls(hessian, -hessian, None, math.nan, is_concave=False, is_definite=False)
         diagonal = -hessian.diagonal()
