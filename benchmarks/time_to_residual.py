@@ -22,7 +22,7 @@ from idbpd.baselines import make_method
 from idbpd.baselines.factory import GRIDS
 from idbpd.datasets import ComposedDigitsDataset
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
-from idbpd.mtl import RobustMultiTask, seeded_network
+from idbpd.mtl import CrossEntropy, Penalty, RobustMultiTask, same_for_all, seeded_network
 from idbpd.optim import Record, solve
 from idbpd.pipelines.splitting.nodes import split
 
@@ -67,7 +67,7 @@ def main() -> None:
             data,
             objective=objective,
             thresholds=thresholds,
-            regularisation=REGULARISATION,
+            criteria=same_for_all(CrossEntropy(), Penalty(REGULARISATION)),
             weight_decay=DECAY,
         )
 

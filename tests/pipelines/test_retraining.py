@@ -9,6 +9,7 @@ import torch
 
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.experiment.parameters import ProblemParameters, RetrainParameters
+from idbpd.experiment.problem import criteria_of
 from idbpd.experiment.provenance import changed, program_fingerprints
 from idbpd.mtl import MultiTaskData, SharedNetwork, Task, measure_quality
 from idbpd.pipelines.retraining.gates import Gate, gates
@@ -98,7 +99,7 @@ COLUMNS = ["first:a", "first:b", "limited:c", "limited:d"]
 def test_the_champion_is_measured_as_the_new_model_is(test_part: MultiTaskData, table: MultiLabelTable) -> None:
     network = SharedNetwork(3, 4, (2, 2))
     raw = MultiTaskData(test_part.features * SCALING["scale"] + SCALING["center"], test_part.tasks)
-    expected = measure_quality(network, raw, PROBLEM.regularisation)["first"].worst_case_loss
+    expected = measure_quality(network, raw, criteria_of(PROBLEM))["first"].worst_case_loss
     measured = measure_champion(_Served(7, ["u", "v", "w"], COLUMNS, network), table, test_part, SCALING, PROBLEM)
     assert measured["version"] == 7
     assert measured["priority_loss"] == pytest.approx(expected, rel=1e-5)

@@ -20,8 +20,10 @@ from pydantic import (
 )
 
 from idbpd.baselines import METHODS
+from idbpd.experiment.choices import Choice, chosen
 from idbpd.experiment.devices import has_float64, resolve_device
 from idbpd.experiment.module_type import check_module
+from idbpd.mtl import LOSSES, WORST_CASES
 
 AUTO = "auto"
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -73,14 +75,40 @@ def _above_zero(value: float) -> float:
     return value
 
 
-_Regularisation = Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
-
-
-class ProblemParameters(_Parameters):
-    """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
+class _Problem(_Parameters):
+    """The loss of a sample, and the worst case over samples: each a name, or ``{name: {option: value}}``."""
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
-    regularisation: _Regularisation
+    regularisation: Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
+    loss: Any = "cross_entropy"
+    worst_case: Any = "penalty"
+
+    @field_validator("loss", mode="before")
+    @classmethod
+    def _a_loss(cls, given: Any) -> Any:
+        chosen(given, LOSSES, "loss")
+        return given
+
+    @field_validator("worst_case", mode="before")
+    @classmethod
+    def _a_worst_case(cls, given: Any, info: ValidationInfo) -> Any:
+        chosen(given, WORST_CASES, "worst case", regularisation=info.data.get("regularisation", 1.0))
+        return given
+
+    @property
+    def loss_choice(self) -> Choice:
+        """The chosen loss with its options."""
+        return chosen(self.loss, LOSSES, "loss")
+
+    @property
+    def worst_case_choice(self) -> Choice:
+        """The chosen worst case with its options; an option ``regularisation`` is what ``problem.lambda`` sets."""
+        return chosen(self.worst_case, WORST_CASES, "worst case", regularisation=self.regularisation)
+
+
+class ProblemParameters(_Problem):
+    """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
+
     weight_decay: Annotated[float, Field(ge=0)]
 
 
@@ -91,15 +119,14 @@ def _number_or_auto(value: object) -> object:
     raise ValueError(f"choose a number that is not negative, or {AUTO}")
 
 
-class ProblemSettings(_Parameters):
+class ProblemSettings(_Problem):
     """What is minimised, as people set it: the weight decay may be left to a choice on held-out data."""
 
-    regularisation: _Regularisation
     weight_decay: Annotated[float | Literal["auto"], BeforeValidator(_number_or_auto)]
 
     def with_weight_decay(self, weight_decay: float) -> ProblemParameters:
         """The problem with a number for the weight decay."""
-        return ProblemParameters(**{"lambda": self.regularisation, "weight_decay": weight_decay})
+        return ProblemParameters(**{**self.model_dump(by_alias=True), "weight_decay": weight_decay})
 
 
 def _listed(value: Any) -> Any:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from idbpd.mtl.criterion import Criteria, Criterion
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl.losses import Loss
 from idbpd.mtl.module_passes import ROWS_AT_A_TIME
 from idbpd.mtl.ranking import average_precision, label_ranking_precision
-from idbpd.mtl.worst_case import worst_case
 
 # The share of the samples that CVaR looks at: the mean loss of the worst of them.
 TAIL = 0.05
@@ -43,21 +43,22 @@ class TaskQuality(NamedTuple):
 
 
 @torch.no_grad()
-def measure_quality(network: nn.Module, data: MultiTaskData, regularisation: float) -> dict[str, TaskQuality]:
+def measure_quality(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, TaskQuality]:
     """The quality of every task on data, by name."""
-    return {task.name: _task_quality(task, logits, regularisation) for task, logits in _logits(network, data)}
+    return {task.name: _task_quality(task, logits, criteria(task)) for task, logits in _logits(network, data)}
 
 
 @torch.no_grad()
-def sample_losses(network: nn.Module, data: MultiTaskData) -> dict[str, Tensor]:
+def sample_losses(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, Tensor]:
     """The loss of every sample of every task, by the task's name."""
-    return {task.name: cross_entropy(logits, task.targets) for task, logits in _logits(network, data)}
+    return {task.name: criteria(task).loss.values(logits, task.targets) for task, logits in _logits(network, data)}
 
 
-def guess_loss(task: Task, regularisation: float) -> float:
-    """The worst-case loss of a uniform guess, which needs no network."""
-    losses = cross_entropy(torch.zeros_like(task.targets), task.targets)
-    return worst_case(losses, regularisation).value.item()
+def guess_loss(task: Task, criteria: Criteria) -> float:
+    """The worst-case loss of an answer that is the same for all samples, such as a uniform guess."""
+    criterion = criteria(task)
+    losses = criterion.loss.values(criterion.loss.guess(task.targets), task.targets)
+    return criterion.worst(losses).value.item()
 
 
 def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
@@ -84,30 +85,30 @@ def tail_mean(losses: Tensor, share: float) -> Tensor:
     return (largest.sum() - (len(largest) - size) * largest[-1]) / size
 
 
-def _task_quality(task: Task, logits: Tensor, regularisation: float) -> TaskQuality:
-    losses = cross_entropy(logits, task.targets).double()
+def _task_quality(task: Task, logits: Tensor, criterion: Criterion) -> TaskQuality:
+    losses = criterion.loss.values(logits, task.targets).double()
     relevant = task.targets > 0
     labelled = relevant.any(dim=-1)
     first_guesses = relevant.gather(-1, logits.argmax(dim=-1, keepdim=True))
     return TaskQuality(
         mean_loss=losses.mean().item(),
-        worst_case_loss=worst_case(losses, regularisation).value.item(),
+        worst_case_loss=criterion.worst(losses).value.item(),
         maximum_loss=losses.max().item(),
         cvar_loss=tail_mean(losses, TAIL).item(),
         hit_rate=first_guesses[labelled].double().mean().item(),
         ranking_precision=label_ranking_precision(logits[labelled], relevant[labelled]).mean().item(),
-        labels=_label_quality(task, logits, losses, relevant),
+        labels=_label_quality(task, criterion.loss, logits, losses, relevant),
     )
 
 
-def _label_quality(task: Task, logits: Tensor, losses: Tensor, relevant: Tensor) -> dict[str, LabelQuality]:
+def _label_quality(task: Task, loss: Loss, logits: Tensor, losses: Tensor, relevant: Tensor) -> dict[str, LabelQuality]:
     counts = relevant.sum(dim=0)
     place = logits.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
     guessed = relevant & (place < relevant.sum(dim=-1, keepdim=True))
     columns = (
         relevant.double().T @ losses / counts,
         guessed.sum(dim=0).double() / counts,
-        average_precision(logits.softmax(dim=-1), relevant),
+        average_precision(loss.answers(logits), relevant),
     )
     rows = torch.stack(columns, dim=1).tolist()
     return {

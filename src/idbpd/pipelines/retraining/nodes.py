@@ -11,7 +11,8 @@ from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.experiment.parameters import ProblemParameters, RetrainParameters
-from idbpd.mtl import MultiTaskData, worst_case
+from idbpd.experiment.problem import criteria_of
+from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.retraining.gates import gates
 
 
@@ -57,10 +58,9 @@ def measure_champion(
     if list(said.columns) != [f"{task.name}:{label}" for label in task.labels]:
         return measured | {"reason": f"version {champion.version} has other labels of the {task.name} task"}
     answer = said.to_numpy(np.float64, copy=True)
-    # The smallest probability that a float32 softmax can tell from zero bounds the loss of a sure and wrong guess.
-    shares = torch.from_numpy(answer)[task.rows].clamp(min=torch.finfo(torch.float32).tiny)
-    losses = -(task.targets * shares.log()).sum(dim=-1)
-    return measured | {"priority_loss": worst_case(losses, problem.regularisation).value.item()}
+    criterion = criteria_of(problem)(task)
+    losses = criterion.loss.values_of_answers(torch.from_numpy(answer)[task.rows], task.targets)
+    return measured | {"priority_loss": criterion.worst(losses).value.item()}
 
 
 def judge(
