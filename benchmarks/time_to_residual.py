@@ -18,8 +18,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from idbpd.baselines import make_method
-from idbpd.baselines.factory import GRIDS
+from idbpd.baselines import METHODS, make_method
 from idbpd.datasets import ComposedDigitsDataset
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
 from idbpd.mtl import CrossEntropy, Penalty, RobustMultiTask, same_for_all, seeded_network
@@ -79,7 +78,7 @@ def main() -> None:
     results = {}
     methods = {"idbpd": make_method("idbpd")} | {
         f"cooper_adam {primal:g}, {dual:g}": make_method("cooper_adam", {"primal_rate": primal, "dual_rate": dual})
-        for primal, dual in itertools.product(*GRIDS["cooper_adam"].values())
+        for primal, dual in itertools.product(*METHODS["cooper_adam"].grid.values())
     }
     for name, method in methods.items():
         curve: list[tuple[float, Tensor]] = []

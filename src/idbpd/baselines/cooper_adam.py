@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from idbpd.baselines.cooper_run import CooperRun, CooperState, Rates, Terms, start_state, warm_up
+from idbpd.baselines.method_entry import Look, MethodEntry, Option
 from idbpd.optim.kkt import residuals
 from idbpd.optim.method import Iterate, Verdict
 from idbpd.optim.oracle import Evaluation, Gradients, Oracle
@@ -104,3 +105,13 @@ def require_rates(primal_rate: float, dual_rate: float) -> None:
 
 for _kind in (CooperState, CooperAdamState):
     register(_kind)
+
+RATES = {"primal_rate": Option(1e-2, above=0), "dual_rate": Option(0.1, above=0)}
+# The learning rates that Cooper's authors advise, and their neighbours.
+RATE_GRID: dict[str, tuple[float, ...]] = {
+    "primal_rate": (1e-3, 3e-3, 1e-2, 3e-2),
+    "dual_rate": (1e-3, 1e-2, 1e-1, 1.0),
+}
+ENTRIES = (
+    MethodEntry("cooper_adam", CooperAdam, options=RATES, grid=RATE_GRID, look=Look("Cooper with Adam", "#d55e00")),
+)

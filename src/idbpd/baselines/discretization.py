@@ -10,8 +10,9 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor
 
-from idbpd.baselines.cooper_adam import live_run, require_rates
+from idbpd.baselines.cooper_adam import RATE_GRID, RATES, live_run, require_rates
 from idbpd.baselines.cooper_run import CooperRun, CooperState, Rates, Terms, start_state, warm_up
+from idbpd.baselines.method_entry import Look, MethodEntry, Option
 from idbpd.optim.kkt import residuals
 from idbpd.optim.method import Iterate, Verdict
 from idbpd.optim.oracle import CutOracle, Evaluation, Gradients, Oracle
@@ -75,6 +76,8 @@ class Discretization:
 
     def init(self, oracle: Oracle, x: Tensor) -> DiscretizationState:
         """The start, with its worst cases as the first cuts."""
+        if oracle.constraint_count:
+            _with_cuts(oracle)  # asked here, so that nothing has been computed when it cannot
         evaluation = oracle.evaluate(x, oracle.start(x))
         cuts = tuple(_row(w, x) for w in evaluation.maximisers.w)
         zeros = tuple(evaluation.g.new_zeros(1) for _ in cuts)
@@ -119,18 +122,25 @@ class Discretization:
 
 def _terms(oracle: Oracle, cuts: tuple[Tensor, ...], evaluation: Evaluation, gradients: Gradients) -> Terms:
     """The Lagrangian of the finite problem at an evaluated point."""
-    if not isinstance(oracle, CutOracle):
-        raise TypeError(f"{type(oracle).__name__} cannot evaluate a constraint at a given w, which cuts need")
-    violations = tuple(oracle.cut_values(evaluation, i, points) for i, points in enumerate(cuts))
+    violations = tuple(_with_cuts(oracle).cut_values(evaluation, i, points) for i, points in enumerate(cuts))
 
     def pullback(factors: Tensor) -> Tensor:
         of_loss, *of_cuts = torch.split(factors, [1, *(len(points) for points in cuts)])
         total = of_loss.to(gradients.f.dtype) * gradients.f
         for i, (points, weights) in enumerate(zip(cuts, of_cuts, strict=True)):
-            total = total + oracle.cut_gradient(evaluation, i, points, weights)
+            total = total + _with_cuts(oracle).cut_gradient(evaluation, i, points, weights)
         return total
 
     return Terms(evaluation.f, violations, pullback)
+
+
+def _with_cuts(oracle: Oracle) -> CutOracle:
+    """The oracle as one that evaluates cuts; a TypeError where it cannot."""
+    if not isinstance(oracle, CutOracle):
+        raise TypeError(
+            "discretization needs an oracle that can evaluate a constraint at a given w (CutOracle); this one cannot"
+        )
+    return oracle
 
 
 def _row(w: Tensor | None, x: Tensor) -> Tensor:
@@ -139,3 +149,13 @@ def _row(w: Tensor | None, x: Tensor) -> Tensor:
 
 
 register(DiscretizationState)
+
+ENTRIES = (
+    MethodEntry(
+        "discretization_cooper",
+        Discretization,
+        options={**RATES, "inner_steps": Option(50, int, at_least=1)},
+        grid=RATE_GRID,
+        look=Look("discretization, Cooper", "#009e73", "-."),
+    ),
+)

@@ -15,11 +15,12 @@ from pydantic import (
     StrictInt,
     StrictStr,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
 
-from idbpd.baselines import METHODS
+from idbpd.baselines import METHODS, MethodEntry
 from idbpd.experiment.choices import Choice, chosen
 from idbpd.experiment.devices import has_float64, resolve_device
 from idbpd.experiment.module_type import check_module
@@ -180,39 +181,25 @@ class TrainingParameters(_Parameters):
         return method
 
 
-class _Descent(_Parameters):
-    gamma: Positive = 1e-3
+def _options_block(entry: MethodEntry) -> tuple[Any, Any]:
+    """The block of a method's options as a field: its type and its default."""
+    fields: dict[str, Any] = {}
+    for name, option in entry.options.items():
+        kind: Any = Annotated[option.kind, Field(gt=option.above, ge=option.at_least)]
+        fields[name] = (kind | None if option.default is None else kind, option.default)
+    block = create_model(entry.name, __base__=_Parameters, **fields)
+    return block, block()
 
 
-class _Algorithm1(_Descent):
-    alpha: Positive = 1.0
+_MethodBlocks: Any = create_model(
+    "_MethodBlocks",
+    __base__=_Parameters,
+    **{name: _options_block(entry) for name, entry in METHODS.items() if entry.options},
+)
 
 
-class _Theorem2(_Parameters):
-    horizon: Annotated[int, Field(ge=1)] | None = None  # None: the budget of the run
-    factor: Positive = 1.0
-
-
-class _Cooper(_Parameters):
-    primal_rate: Positive = 1e-2
-    dual_rate: Positive = 0.1
-
-
-class _Discretization(_Cooper):
-    inner_steps: Annotated[int, Field(ge=1)] = 50
-
-
-class MethodsParameters(_Parameters):
-    """The options of every method that has some; `training.method` chooses whose count."""
-
-    idbpd_paper: _Algorithm1 = _Algorithm1()
-    idbpd_theorem2: _Theorem2 = _Theorem2()
-    gdma_rho1: _Descent = _Descent()
-    gdma_rho2: _Descent = _Descent()
-    gdma_rho5: _Descent = _Descent()
-    gdma_rho10: _Descent = _Descent()
-    discretization_cooper: _Discretization = _Discretization()
-    cooper_adam: _Cooper = _Cooper()
+class MethodsParameters(_MethodBlocks):  # type: ignore[misc]  # the fields are those of the registry
+    """The options of every method that has some; those of `training.method` are used."""
 
     def of(self, method: str, max_steps: int) -> dict[str, Any]:
         """The options of one method, for a run of at most ``max_steps`` steps."""
@@ -242,17 +229,6 @@ class CheckpointParameters(_Parameters):
 
 
 DEFAULT_CHECKPOINT = CheckpointParameters()
-
-
-class RetrainParameters(_Parameters):
-    """When a retraining goes on, and what its model must pass to replace the one in use."""
-
-    force: bool
-    train_tolerance: Annotated[float, Field(ge=0)]
-    held_out_tolerance: Annotated[float, Field(ge=0)]
-    residual_limit: Positive
-    margin: Annotated[float, Field(ge=0)]
-    accept_other_tasks: bool
 
 
 class ComputeParameters(_Parameters):
@@ -290,6 +266,10 @@ def _known_methods(names: list[str]) -> list[str]:
     return names
 
 
+def _all_methods(names: Any) -> Any:
+    return list(METHODS) if names in ("all", ["all"]) else names
+
+
 _Selection = (BeforeValidator(_listed), AfterValidator(_without_repetition), Field(min_length=1))
 Names = Annotated[list[str], *_Selection]
 Seeds = Annotated[list[Seed], *_Selection]
@@ -319,7 +299,7 @@ class BenchmarkParameters(_Parameters):
     """Which methods are compared on what, and how much time each gets."""
 
     datasets: Names
-    methods: Annotated[Names, AfterValidator(_known_methods)]
+    methods: Annotated[Names, AfterValidator(_known_methods), BeforeValidator(_all_methods)]
     changes: dict[str, SettingChanges]
     settings: Names
     seeds: Seeds
