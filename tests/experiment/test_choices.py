@@ -79,7 +79,7 @@ def test_the_parameters_know_the_registries(kind: Any) -> None:
 
 
 def test_lambda_is_the_option_of_the_penalty_and_the_default_is_the_papers() -> None:
-    problem = ProblemSettings(**{"lambda": 0.3, "weight_decay": "auto"}).with_weight_decay(0.5)
+    problem = ProblemSettings.model_validate({"lambda": 0.3, "weight_decay": "auto"}).with_weight_decay(0.5)
     task = Task("only", ("a", "b"), torch.arange(2), torch.eye(2))
     assert criteria_of(problem)(task) == (CrossEntropy(), Penalty(0.3))
     assert problem.model_dump(by_alias=True) == {

@@ -191,11 +191,8 @@ def _options_block(entry: MethodEntry) -> tuple[Any, Any]:
     return block, block()
 
 
-_MethodBlocks: Any = create_model(
-    "_MethodBlocks",
-    __base__=_Parameters,
-    **{name: _options_block(entry) for name, entry in METHODS.items() if entry.options},
-)
+_blocks: dict[str, Any] = {name: _options_block(entry) for name, entry in METHODS.items() if entry.options}
+_MethodBlocks: Any = create_model("_MethodBlocks", __base__=_Parameters, **_blocks)
 
 
 class MethodsParameters(_MethodBlocks):  # type: ignore[misc]  # the fields are those of the registry
