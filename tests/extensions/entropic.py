@@ -30,4 +30,5 @@ class Entropic:
 
     def price(self, weights: Tensor) -> Tensor:
         """The relative entropy to uniform weights, times tau; 0 log 0 is 0."""
-        return self.temperature * torch.special.xlogy(weights, weights * weights.shape[-1]).sum(dim=-1)
+        entropy = torch.xlogy(weights, weights * weights.shape[-1]).sum(dim=-1)
+        return self.temperature * entropy

@@ -2,15 +2,6 @@ import pytest
 import torch
 
 from idbpd.mtl import Penalty, worst_case_upper_bound, worst_weighting
-from idbpd.mtl.worst_cases import worst_values_of_draws
-
-
-def test_the_worst_case_of_every_row_is_that_of_the_row_alone() -> None:
-    losses = torch.rand(30, dtype=torch.float64) * 3
-    draws = torch.randint(30, (7, 30))
-    expected = torch.stack([worst_weighting(losses[row], Penalty(0.1)).value for row in draws])
-    found = worst_values_of_draws(losses, draws, Penalty(0.1))
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
 
 
 def test_the_bound_covers_the_worst_case_of_the_distribution_about_as_often_as_it_says() -> None:

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from idbpd.mtl import Penalty, worst_weighting
-from idbpd.mtl.worst_cases import values_at
+from idbpd.mtl.worst_cases import WorstCase, values_at, worst_values_of_draws
+from tests.extensions.entropic import Entropic
 
 
 @pytest.mark.parametrize("regularisation", [1e-3, 0.1, 1.0, 100.0])
@@ -41,10 +42,24 @@ def test_a_lambda_of_zero_is_refused() -> None:
         Penalty(0.0)
 
 
-def test_given_weights_are_never_worse_than_the_worst_ones() -> None:
+# The one of the registry, and the example for contributors.
+EVERY_WORST_CASE = (Penalty(0.1), Entropic(0.5))
+
+
+@pytest.mark.parametrize("worst_case", EVERY_WORST_CASE, ids=repr)
+def test_given_weights_are_never_worse_than_the_worst_ones(worst_case: WorstCase) -> None:
     losses = torch.rand(30, dtype=torch.float64)
-    rows = torch.rand(5, 30, dtype=torch.float64).softmax(dim=1)
-    weights, value = worst_weighting(losses, Penalty(0.1))
-    found = values_at(torch.cat([weights[None], rows]), losses, Penalty(0.1))
+    weights, value = worst_weighting(losses, worst_case)
+    others = torch.rand(50, 30, dtype=torch.float64).softmax(dim=1)
+    nearby = 0.99 * weights + 0.01 * others
+    found = values_at(torch.cat([weights[None], others, nearby]), losses, worst_case)
     assert found[0] == pytest.approx(value.item())
     assert (found[1:] < value).all()
+
+
+@pytest.mark.parametrize("worst_case", EVERY_WORST_CASE, ids=repr)
+def test_the_worst_case_of_every_row_is_that_of_the_row_alone(worst_case: WorstCase) -> None:
+    losses = torch.rand(30, dtype=torch.float64) * 3
+    draws = torch.randint(30, (7, 30))
+    expected = torch.stack([worst_weighting(losses[row], worst_case).value for row in draws])
+    torch.testing.assert_close(worst_values_of_draws(losses, draws, worst_case), expected, rtol=1e-12, atol=0)

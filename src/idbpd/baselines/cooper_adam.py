@@ -1,4 +1,4 @@
-"""Cooper with Adam on the exact f and g: what an informed user would do today."""
+"""Cooper with Adam on the exact f and g: the strongest alternative to this project's solver."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
@@ -15,7 +15,7 @@ from idbpd.optim.state_file import register
 
 
 class CooperAdamState(NamedTuple):
-    """What Cooper knows, and the exact values and gradients at its x."""
+    """Cooper's state, and the exact values and gradients at its x."""
 
     cooper: CooperState
     evaluation: Evaluation
@@ -36,7 +36,7 @@ class CooperAdam:
     _live: list[CooperRun] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Reject rates that mean nothing, and pay for imports now rather than in the first step."""
+        """Reject rates without meaning, and do slow imports now rather than in the first step."""
         require_rates(self.primal_rate, self.dual_rate)
         warm_up()
 
@@ -87,7 +87,7 @@ class CooperAdam:
 
 
 def live_run(live: list[CooperRun], state: CooperState, rates: Rates) -> CooperRun:
-    """The run that handed out ``state`` where it is still at hand, else a new one like it.
+    """The run that returned ``state``, where it is kept, else a new one from that state.
 
     Making Cooper's objects anew at every step would cost as much as a step on a small problem.
     """

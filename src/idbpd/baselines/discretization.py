@@ -1,4 +1,4 @@
-"""Adaptive discretization: a growing list of worst cases in place of all of them, each finite problem solved by Cooper.
+"""Adaptive discretization: constraints for finitely many w, a list that grows; each finite problem is solved by Cooper.
 
 The scheme is that of Blankenship and Falk (1976): solve the problem with finitely many w, find the most violated w
 where that leads, add it, repeat.
@@ -20,7 +20,7 @@ from idbpd.optim.state_file import register
 
 
 class DiscretizationState(NamedTuple):
-    """The cuts so far, what Cooper knows, and the exact values and gradients at its x."""
+    """The cuts so far, Cooper's state, and the exact values and gradients at its x."""
 
     k: int
     cuts: tuple[Tensor, ...]  # one tensor per constraint, a row per cut
@@ -51,7 +51,7 @@ class Discretization:
     _live: list[CooperRun] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Reject settings that mean nothing, and pay for imports now rather than in the first step."""
+        """Reject settings without meaning, and do slow imports now rather than in the first step."""
         require_rates(self.primal_rate, self.dual_rate)
         if self.inner_steps < 1:
             raise ValueError(f"inner_steps must be at least 1, got {self.inner_steps}")
@@ -84,7 +84,7 @@ class Discretization:
         return DiscretizationState(0, cuts, start_state(x, zeros), evaluation, oracle.differentiate(evaluation))
 
     def step(self, oracle: Oracle, state: DiscretizationState, tolerance: float) -> DiscretizationState:  # noqa: ARG002
-        """One step of Cooper on the finite problem, then perhaps a cut."""
+        """One step of Cooper on the finite problem; after every ``inner_steps`` steps, new cuts."""
         k, cuts, _, evaluation, gradients = state
         rates = Rates(self.primal_rate, self.dual_rate)
         reached = live_run(self._live, state.cooper, rates).step(_terms(oracle, cuts, evaluation, gradients))

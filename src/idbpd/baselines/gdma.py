@@ -41,7 +41,7 @@ class GDMA:
     check_every: int = 64
 
     def __post_init__(self) -> None:
-        """Reject settings that mean nothing."""
+        """Reject settings without meaning."""
         for name, value in (("rho", self.rho), ("gamma", self.gamma)):
             if not value > 0:
                 raise ValueError(f"{name} must be positive, got {value}")

@@ -26,11 +26,11 @@ class EqualWeights:
 
     @property
     def constraint_count(self) -> int:
-        """None."""
+        """There are no constraints."""
         return 0
 
     def start(self, x: Tensor) -> Maximisers:  # noqa: ARG002
-        """Nothing to start from."""
+        """There is nothing to maximise over."""
         return Maximisers(None, ())
 
     @torch.no_grad()

@@ -100,7 +100,7 @@ class RobustMultiTask:
         for at, (constraint, threshold) in enumerate(zip(worst[1:], self._thresholds, strict=True)):
             g[at] = constraint.value - threshold
         maximisers = Maximisers(worst[0].weights, tuple(w.weights for w in worst[1:]))
-        # The maxima are exact; what they are maxima of, the losses, is rounded.
+        # The maxima are exact, but the losses they are taken over are rounded.
         error = torch.finfo(x.dtype).eps * torch.stack([one.value.abs() for one in worst])
         return Evaluation(x, f, g, maximisers, error)
 
@@ -152,7 +152,7 @@ class RobustMultiTask:
 
 
 def passes_of(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:
-    """By hand for the network whose structure is known, by autograd for any other."""
+    """Written by hand for the default network, by autograd for any other."""
     if isinstance(network, SharedNetwork):
         return TanhPasses(network, data, tasks)
     return ModulePasses(network, data, tasks)

@@ -1,4 +1,4 @@
-"""How good a network is at a task, apart from how well it was optimised."""
+"""How good a network is at its tasks."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from idbpd.mtl.losses import Loss
 from idbpd.mtl.module_passes import ROWS_AT_A_TIME
 from idbpd.mtl.ranking import average_precision, label_ranking_precision
 
-# The share of the samples that CVaR looks at: the mean loss of the worst of them.
+# CVaR is the mean loss of this share of the samples, the worst ones.
 TAIL = 0.05
 
 
@@ -28,7 +28,7 @@ class LabelQuality(NamedTuple):
 
 
 class TaskQuality(NamedTuple):
-    """What people ask of a task.
+    """The measures of a task.
 
     A sample without any label has nothing to guess and counts neither in the hit rate nor in the ranking.
     """
@@ -62,9 +62,9 @@ def guess_loss(task: Task, criteria: Criteria) -> float:
 
 
 def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
-    """Every task and the logits of its samples, on the host: sums in float64 are not to be had everywhere.
+    """Every task and the logits of its samples, on the host: not every device has float64.
 
-    The rows pass in blocks, as in training: what fits there fits here.
+    Rows pass in blocks, as in training, so that measuring needs no more memory.
     """
     blocks = [[part.cpu() for part in network(features)] for features in torch.split(data.features, ROWS_AT_A_TIME)]
     for task, parts in zip(data.tasks, zip(*blocks, strict=True), strict=True):
@@ -75,7 +75,7 @@ def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Ten
 def tail_mean(losses: Tensor, share: float) -> Tensor:
     """Conditional value at risk: the mean of the largest losses that make up this share of the samples.
 
-    Where the share is no whole number of samples, the last one counts with the part that belongs to it.
+    Where the share is not a whole number of samples, the last sample counts in part.
 
     >>> tail_mean(torch.tensor([1.0, 2.0, 3.0, 4.0]), 0.375)
     tensor(3.6667, dtype=torch.float64)

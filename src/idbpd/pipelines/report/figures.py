@@ -1,4 +1,4 @@
-"""The paper's figures: what each method did to each residual, over its steps and over time."""
+"""The paper's figures: each residual of each method, over its steps and over time."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from idbpd.pipelines.report.curves import curve
 from idbpd.pipelines.report.looks import look_of, methods_in, title
 from idbpd.pipelines.report.profile import TESTS, profiles
 
-# Below this a residual is zero for every purpose; a logarithmic axis must end somewhere.
+# Smaller residuals are drawn at this value: a logarithmic axis must end somewhere.
 FLOOR = 1e-6
 # Judged with the best multiplier, which is the same rule for methods with and without a multiplier of their own.
 STATIONARITY, SLACKNESS = "best_stationarity", "best_slackness"
