@@ -31,6 +31,7 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
     WeightDecaySearchParameters,
 )
+from idbpd.experiment.problem import criteria_of
 from idbpd.mtl import TaskQuality, measure_quality
 from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.evaluation.held_out import check_held_out
@@ -78,13 +79,13 @@ def measure(table: MultiLabelTable, parameters: dict[str, Any], split_seed: int,
     unconstrained = train_unconstrained(train, *shared, fingerprint)
 
     def judged(state: dict[str, Tensor]) -> tuple[TaskQuality, TaskQuality]:
-        quality = measure_quality(trained_network(model, train, state), test, problem.regularisation)
+        quality = measure_quality(trained_network(model, train, state), test, criteria_of(problem))
         first, second = (quality[task.name] for task in test.tasks)
         return first, second
 
     limit = threshold["threshold"]
     name = train.limited[0].name
-    held_out = check_held_out(trained_network(model, train, weights), test, {name: limit}, problem.regularisation)[
+    held_out = check_held_out(trained_network(model, train, weights), test, {name: limit}, criteria_of(problem))[
         "tasks"
     ][name]
     return Row(

@@ -272,6 +272,19 @@ def test_every_combination_of_every_grid_makes_a_method() -> None:
 
 
 def test_cuts_need_an_oracle_that_can_evaluate_them() -> None:
-    with pytest.raises(TypeError, match="Disc cannot evaluate a constraint at a given w"):
+    with pytest.raises(TypeError, match="evaluate a constraint at a given w"):
         solve(Disc(), ORIGIN, Discretization(), max_steps=1)
     assert solve(Disc(), ORIGIN, CooperAdam(**FAST), 1000, 1e-2).status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_entry_agrees_with_how_the_method_is_made(name: str) -> None:
+    entry, defaults = METHODS[name], method_options(name)
+    assert set(entry.grid) <= set(entry.options) <= set(defaults)
+    for option, described in entry.options.items():
+        assert described.default in (defaults[option], None)
+
+
+def test_no_two_methods_look_the_same() -> None:
+    looks = [entry.look for entry in METHODS.values() if entry.look is not None]
+    assert len({look.color for look in looks}) == len({look.label for look in looks}) == len(looks) == len(METHODS)

@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 
-from idbpd.mtl import MultiTaskData, RobustMultiTask, Task, seeded_network
+from idbpd.mtl import CrossEntropy, MultiTaskData, Penalty, RobustMultiTask, Task, same_for_all, seeded_network
 from tests.mtl.test_passes import TwoLayers
 
 DEVICE = torch.device("meta")  # an accelerator to all that this project asks, and there on every machine
@@ -53,7 +53,13 @@ def _step(problem: RobustMultiTask, x: Tensor) -> list[Tensor]:
 def _problem(kind: str, dense: bool | None = None) -> tuple[RobustMultiTask, int]:
     network = _network(kind)  # its structure alone counts: the weights come with the point
     problem = RobustMultiTask(
-        network, _data(), objective="p", thresholds={"c": 1.0}, regularisation=0.1, weight_decay=1e-3, dense=dense
+        network,
+        _data(),
+        objective="p",
+        thresholds={"c": 1.0},
+        criteria=same_for_all(CrossEntropy(), Penalty(0.1)),
+        weight_decay=1e-3,
+        dense=dense,
     )
     return problem, sum(parameter.numel() for parameter in network.parameters())
 

@@ -10,7 +10,7 @@ import torch
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.parameters import ComputeParameters, SplitParameters
-from idbpd.experiment.problem import build_problem, weights_of
+from idbpd.experiment.problem import build_problem, criteria_of, weights_of
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.calibration.nodes import calibrate
@@ -73,7 +73,7 @@ def test_thresholds_are_what_each_task_reaches_alone() -> None:
     alone = build_problem(data, "third", {}, MODEL, PROBLEM, COMPUTE, 0)
     solution = solve(alone.oracle, alone.initial_weights, IDBPD(), max_steps=40, tolerance=1e-4)
     alone.network.load_state_dict(weights_of(solution))
-    quality = measure_quality(alone.network, alone.data, PROBLEM.regularisation)["third"]
+    quality = measure_quality(alone.network, alone.data, criteria_of(PROBLEM))["third"]
     assert threshold["tasks"]["third"]["value"] == quality.worst_case_loss
     assert threshold["tasks"]["third"]["steps"] == solution.steps
 
@@ -83,7 +83,7 @@ def test_the_start_keeps_the_limits_of_all_tasks_but_the_last() -> None:
     threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
     built = build_problem(data, "first", {}, MODEL, PROBLEM, COMPUTE, 0)
     built.network.load_state_dict(start)
-    quality = measure_quality(built.network, built.data, PROBLEM.regularisation)
+    quality = measure_quality(built.network, built.data, criteria_of(PROBLEM))
     assert quality["second"].worst_case_loss <= threshold["tasks"]["second"]["threshold"] + 1e-3
 
 
@@ -197,7 +197,7 @@ def test_the_exported_model_takes_raw_features() -> None:
     weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
     center, scale = torch.arange(4.0), torch.full((4,), 5.0)
     table = MultiLabelTable(data.features.numpy(), ("a", "b", "c", "d"), np.zeros((40, 2), dtype=np.int8), ("x", "y"))
-    model = export(table, data, {"center": center, "scale": scale}, weights, MODEL)
+    model = export(table, data, {"center": center, "scale": scale}, weights, MODEL, PROBLEM)
     torch.testing.assert_close(model.example, data.features[:2] * 5 + center)
     expected = torch.cat([logits.softmax(dim=-1) for logits in network(data.features[:2])], dim=-1)
     torch.testing.assert_close(model.network(model.example), expected)

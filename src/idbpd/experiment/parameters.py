@@ -15,13 +15,16 @@ from pydantic import (
     StrictInt,
     StrictStr,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
 
-from idbpd.baselines import METHODS
+from idbpd.baselines import METHODS, MethodEntry
+from idbpd.experiment.choices import Choice, chosen
 from idbpd.experiment.devices import has_float64, resolve_device
 from idbpd.experiment.module_type import check_module
+from idbpd.mtl import LOSSES, WORST_CASES
 
 AUTO = "auto"
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -73,14 +76,40 @@ def _above_zero(value: float) -> float:
     return value
 
 
-_Regularisation = Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
-
-
-class ProblemParameters(_Parameters):
-    """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
+class _Problem(_Parameters):
+    """The loss of a sample, and the worst case over samples: each a name, or ``{name: {option: value}}``."""
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
-    regularisation: _Regularisation
+    regularisation: Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
+    loss: Any = "cross_entropy"
+    worst_case: Any = "penalty"
+
+    @field_validator("loss", mode="before")
+    @classmethod
+    def _a_loss(cls, given: Any) -> Any:
+        chosen(given, LOSSES, "loss")
+        return given
+
+    @field_validator("worst_case", mode="before")
+    @classmethod
+    def _a_worst_case(cls, given: Any, info: ValidationInfo) -> Any:
+        chosen(given, WORST_CASES, "worst case", regularisation=info.data.get("regularisation", 1.0))
+        return given
+
+    @property
+    def loss_choice(self) -> Choice:
+        """The chosen loss with its options."""
+        return chosen(self.loss, LOSSES, "loss")
+
+    @property
+    def worst_case_choice(self) -> Choice:
+        """The chosen worst case with its options; an option ``regularisation`` is what ``problem.lambda`` sets."""
+        return chosen(self.worst_case, WORST_CASES, "worst case", regularisation=self.regularisation)
+
+
+class ProblemParameters(_Problem):
+    """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
+
     weight_decay: Annotated[float, Field(ge=0)]
 
 
@@ -91,15 +120,14 @@ def _number_or_auto(value: object) -> object:
     raise ValueError(f"choose a number that is not negative, or {AUTO}")
 
 
-class ProblemSettings(_Parameters):
+class ProblemSettings(_Problem):
     """What is minimised, as people set it: the weight decay may be left to a choice on held-out data."""
 
-    regularisation: _Regularisation
     weight_decay: Annotated[float | Literal["auto"], BeforeValidator(_number_or_auto)]
 
     def with_weight_decay(self, weight_decay: float) -> ProblemParameters:
         """The problem with a number for the weight decay."""
-        return ProblemParameters(**{"lambda": self.regularisation, "weight_decay": weight_decay})
+        return ProblemParameters(**{**self.model_dump(by_alias=True), "weight_decay": weight_decay})
 
 
 def _listed(value: Any) -> Any:
@@ -153,39 +181,22 @@ class TrainingParameters(_Parameters):
         return method
 
 
-class _Descent(_Parameters):
-    gamma: Positive = 1e-3
+def _options_block(entry: MethodEntry) -> tuple[Any, Any]:
+    """The block of a method's options as a field: its type and its default."""
+    fields: dict[str, Any] = {}
+    for name, option in entry.options.items():
+        kind: Any = Annotated[option.kind, Field(gt=option.above, ge=option.at_least)]
+        fields[name] = (kind | None if option.default is None else kind, option.default)
+    block = create_model(entry.name, __base__=_Parameters, **fields)
+    return block, block()
 
 
-class _Algorithm1(_Descent):
-    alpha: Positive = 1.0
+_blocks: dict[str, Any] = {name: _options_block(entry) for name, entry in METHODS.items() if entry.options}
+_MethodBlocks: Any = create_model("_MethodBlocks", __base__=_Parameters, **_blocks)
 
 
-class _Theorem2(_Parameters):
-    horizon: Annotated[int, Field(ge=1)] | None = None  # None: the budget of the run
-    factor: Positive = 1.0
-
-
-class _Cooper(_Parameters):
-    primal_rate: Positive = 1e-2
-    dual_rate: Positive = 0.1
-
-
-class _Discretization(_Cooper):
-    inner_steps: Annotated[int, Field(ge=1)] = 50
-
-
-class MethodsParameters(_Parameters):
-    """The options of every method that has some; `training.method` chooses whose count."""
-
-    idbpd_paper: _Algorithm1 = _Algorithm1()
-    idbpd_theorem2: _Theorem2 = _Theorem2()
-    gdma_rho1: _Descent = _Descent()
-    gdma_rho2: _Descent = _Descent()
-    gdma_rho5: _Descent = _Descent()
-    gdma_rho10: _Descent = _Descent()
-    discretization_cooper: _Discretization = _Discretization()
-    cooper_adam: _Cooper = _Cooper()
+class MethodsParameters(_MethodBlocks):  # type: ignore[misc]  # the fields are those of the registry
+    """The options of every method that has some; those of `training.method` are used."""
 
     def of(self, method: str, max_steps: int) -> dict[str, Any]:
         """The options of one method, for a run of at most ``max_steps`` steps."""
@@ -215,17 +226,6 @@ class CheckpointParameters(_Parameters):
 
 
 DEFAULT_CHECKPOINT = CheckpointParameters()
-
-
-class RetrainParameters(_Parameters):
-    """When a retraining goes on, and what its model must pass to replace the one in use."""
-
-    force: bool
-    train_tolerance: Annotated[float, Field(ge=0)]
-    held_out_tolerance: Annotated[float, Field(ge=0)]
-    residual_limit: Positive
-    margin: Annotated[float, Field(ge=0)]
-    accept_other_tasks: bool
 
 
 class ComputeParameters(_Parameters):
@@ -263,6 +263,10 @@ def _known_methods(names: list[str]) -> list[str]:
     return names
 
 
+def _all_methods(names: Any) -> Any:
+    return list(METHODS) if names in ("all", ["all"]) else names
+
+
 _Selection = (BeforeValidator(_listed), AfterValidator(_without_repetition), Field(min_length=1))
 Names = Annotated[list[str], *_Selection]
 Seeds = Annotated[list[Seed], *_Selection]
@@ -292,7 +296,7 @@ class BenchmarkParameters(_Parameters):
     """Which methods are compared on what, and how much time each gets."""
 
     datasets: Names
-    methods: Annotated[Names, AfterValidator(_known_methods)]
+    methods: Annotated[Names, AfterValidator(_known_methods), BeforeValidator(_all_methods)]
     changes: dict[str, SettingChanges]
     settings: Names
     seeds: Seeds

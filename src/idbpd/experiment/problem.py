@@ -9,13 +9,20 @@ from torch import Tensor, nn
 from idbpd.experiment.devices import HOST, has_float64, resolve_device
 from idbpd.experiment.network import build_network
 from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters
-from idbpd.mtl import MultiTaskData, RobustMultiTask
+from idbpd.mtl import LOSSES, WORST_CASES, Criteria, MultiTaskData, RobustMultiTask, same_for_all
 from idbpd.optim import Oracle, Solution
 
 
 def thresholds_of(threshold: Mapping[str, Any]) -> dict[str, float]:
     """The threshold of each constraint task in what calibration left."""
     return {name: float(record["threshold"]) for name, record in threshold["tasks"].items()}
+
+
+def criteria_of(problem: ProblemParameters) -> Criteria:
+    """The loss and the worst case that the parameters choose, for all tasks."""
+    loss, loss_options = problem.loss_choice
+    worst_case, worst_case_options = problem.worst_case_choice
+    return same_for_all(LOSSES[loss](**loss_options), WORST_CASES[worst_case](**worst_case_options))
 
 
 class BuiltProblem(NamedTuple):
@@ -51,7 +58,7 @@ def build_problem(
         data,
         objective=objective,
         thresholds=thresholds,
-        regularisation=problem.regularisation,
+        criteria=criteria_of(problem),
         weight_decay=problem.weight_decay,
     )
     solver_device = device if has_float64(device) else HOST

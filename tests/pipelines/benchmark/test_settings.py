@@ -5,6 +5,10 @@ from typing import Any
 import pytest
 import yaml
 
+from idbpd.baselines import METHODS
+from idbpd.errors import ConfigurationError
+from idbpd.experiment.parameters import BenchmarkParameters
+from idbpd.validation import validated
 from tests.conftest import PROJECT
 
 
@@ -22,3 +26,13 @@ def test_the_papers_setting_is_that_of_its_environment(block: str) -> None:
 def test_the_products_setting_has_the_default_lambda() -> None:
     base = _parameters("base")
     assert base["benchmark"]["changes"]["product"]["problem"]["lambda"] == base["problem"]["lambda"]
+
+
+def test_all_methods_are_those_of_the_registry_in_its_order() -> None:
+    given = _parameters("base")["benchmark"]
+    assert BenchmarkParameters(**given).methods == list(METHODS)
+    assert BenchmarkParameters(**{**given, "methods": "idbpd+gdma_rho2"}).methods == ["idbpd", "gdma_rho2"]
+    with pytest.raises(
+        ConfigurationError, match=r"there is no method 'alls'; methods are idbpd"
+    ):
+        validated("benchmark", BenchmarkParameters, {**given, "methods": "alls"})

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from idbpd.baselines import make_method, method_options
 from idbpd.datasets import MultiTaskDataset, StoredResult
-from idbpd.experiment.problem import build_problem, thresholds_of, weights_of
+from idbpd.experiment.problem import build_problem, criteria_of, thresholds_of, weights_of
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import Oracle, Solution, solve
 from idbpd.optim.kkt import best_multipliers, residuals
@@ -161,7 +161,7 @@ def _certificate(job: MethodRun, solution: Solution, train: MultiTaskData) -> di
 def _test_quality(job: MethodRun, network: torch.nn.Module, test: MultiTaskData) -> dict[str, float]:
     setting = job.calibration.arena.setting
     device, dtype = next(network.parameters()).device, next(network.parameters()).dtype
-    measured = measure_quality(network, test.to(device, dtype), setting.problem.regularisation)
+    measured = measure_quality(network, test.to(device, dtype), criteria_of(setting.problem))
     quality = {f"test_{name}_worst_case_loss": task.worst_case_loss for name, task in measured.items()}
     return quality | {f"test_{name}_hit_rate": task.hit_rate for name, task in measured.items()}
 

@@ -21,7 +21,7 @@ from idbpd.experiment.parameters import (
     ProblemParameters,
     Seed,
 )
-from idbpd.experiment.problem import BuiltProblem, build_problem, weights_of
+from idbpd.experiment.problem import BuiltProblem, build_problem, criteria_of, weights_of
 from idbpd.experiment.provenance import settings
 from idbpd.mtl import MultiTaskData, Task, guess_loss, measure_quality
 from idbpd.optim import IDBPD, Status
@@ -65,7 +65,7 @@ def calibrate(
         alone = build_problem(train, task.name, {}, model, problem, compute, seed)
         result, alone_weights, cached = calibrator.solve(task.name, {}, alone, alone.initial_weights)
         alone.network.load_state_dict(alone_weights)
-        quality = measure_quality(alone.network, alone.data, problem.regularisation)[task.name]
+        quality = measure_quality(alone.network, alone.data, criteria_of(problem))[task.name]
         value = max(0.0, quality.worst_case_loss)  # which rounding can take below, where nothing is lost
         threshold = given.get(task.name, value * (1 + calibration.slack))
         earlier = {name: record["threshold"] for name, record in found.items()}
@@ -152,7 +152,7 @@ def _report(
     by_hand: bool,
     cached: bool,
 ) -> None:
-    task, guess = limited.name, guess_loss(limited, problem.regularisation)
+    task, guess = limited.name, guess_loss(limited, criteria_of(problem))
     logger.info(
         "the %s task alone reaches a worst-case loss of %.4f, %s %.4f: %s after %d steps, residual %.1e, %.1f s%s",
         task,

@@ -10,7 +10,7 @@ from torch import Tensor
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, SplitParameters
-from idbpd.experiment.problem import BuiltProblem, build_problem, thresholds_of
+from idbpd.experiment.problem import BuiltProblem, build_problem, criteria_of, thresholds_of
 from idbpd.experiment.provenance import require_same, settings
 from idbpd.mtl import (
     ExportedModel,
@@ -19,7 +19,6 @@ from idbpd.mtl import (
     MultiTaskData,
     measure_quality,
     sample_losses,
-    worst_case,
 )
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.oracle import Maximisers
@@ -94,7 +93,7 @@ def _held_out(
 ) -> dict[str, Any]:
     built.network.load_state_dict(weights)
     features = built.data.features
-    return check_held_out(built.network, test.to(features.device, features.dtype), thresholds, problem.regularisation)
+    return check_held_out(built.network, test.to(features.device, features.dtype), thresholds, criteria_of(problem))
 
 
 def compare(
@@ -115,7 +114,7 @@ def compare(
     states = {OWN: weights, "unconstrained": unconstrained_weights, "equal weights": equal_weights}
     measured = {
         name: {
-            part: measure_quality(trained_network(model, train, state), data, problem.regularisation)
+            part: measure_quality(trained_network(model, train, state), data, criteria_of(problem))
             for part, data in _parts(train, test, split).items()
         }
         for name, state in states.items()
@@ -139,9 +138,10 @@ def draw_loss_distribution(
 ) -> Figure:
     """How the losses of the samples are distributed, on both parts, with the thresholds."""
     network = trained_network(model, train, weights)
-    losses = {part: sample_losses(network, data) for part, data in _parts(train, test, split).items()}
+    criteria, parts = criteria_of(problem), _parts(train, test, split)
+    losses = {part: sample_losses(network, data, criteria) for part, data in parts.items()}
     worst_cases = {
-        part: {task: worst_case(values, problem.regularisation).value.item() for task, values in by_task.items()}
+        part: {task: criteria(parts[part][task]).worst(values).value.item() for task, values in by_task.items()}
         for part, by_task in losses.items()
     }
     limits = {task: record["threshold"] for task, record in certificate["tasks"].items()}
@@ -152,10 +152,9 @@ def draw_worst_case_weights(
     train: MultiTaskData, weights: dict[str, Tensor], model: ModelParameters, problem: ProblemParameters
 ) -> Figure:
     """Which share of the samples the worst case is made of."""
-    losses = sample_losses(trained_network(model, train, weights), train)
-    return draw_weights_by_task(
-        {task: worst_case(values, problem.regularisation).weights for task, values in losses.items()}
-    )
+    criteria = criteria_of(problem)
+    losses = sample_losses(trained_network(model, train, weights), train, criteria)
+    return draw_weights_by_task({task: criteria(train[task]).worst(values).weights for task, values in losses.items()})
 
 
 def export(
@@ -164,11 +163,14 @@ def export(
     scaling: dict[str, Tensor],
     weights: dict[str, Tensor],
     model: ModelParameters,
+    problem: ProblemParameters,
 ) -> ExportedModel:
     """The trained model as others use it: raw features in, label probabilities of every task out; and an example."""
     scale = FeatureScaling(scaling["center"], scaling["scale"])
+    criteria = criteria_of(problem)
+    losses = [criteria(task).loss for task in train.tasks]
     return ExportedModel(
-        network=LabelProbabilities(trained_network(model, train, weights), scale),
+        network=LabelProbabilities(trained_network(model, train, weights), scale, losses),
         features=table.feature_names,
         tasks={task.name: task.labels for task in train.tasks},
         example=train.features[:2] * scale.scale + scale.center,

@@ -53,7 +53,7 @@ def create_pipeline() -> Pipeline:
             ),
             Node(
                 export,
-                inputs=["table", "train", "scaling", "weights", "params:model"],
+                inputs=["table", "train", "scaling", "weights", "params:model", "problem"],
                 outputs="model",
                 name="export",
             ),

@@ -23,7 +23,7 @@ from idbpd.experiment.parameters import (
     Seed,
     TrainingParameters,
 )
-from idbpd.experiment.problem import BuiltProblem, build_problem, thresholds_of, weights_of
+from idbpd.experiment.problem import BuiltProblem, build_problem, criteria_of, thresholds_of, weights_of
 from idbpd.experiment.provenance import parameters_of, require_same, settings
 from idbpd.mtl import EqualWeights, MultiTaskData
 from idbpd.optim import IDBPD, Method
@@ -118,7 +118,8 @@ def train_equal_weights(
 ) -> dict[str, Tensor]:
     """The weights of the usual multi-task training, in which the mean losses of all tasks count the same."""
     built = build_problem(train, train.priority.name, {}, model, problem, compute, seed)
-    built = built._replace(oracle=EqualWeights(built.network, built.data, problem.weight_decay))
+    oracle = EqualWeights(built.network, built.data, criteria_of(problem), problem.weight_decay)
+    built = built._replace(oracle=oracle)
     made_with = settings(model, problem, compute, seed, fingerprint)
     keeping = _Keeping("train_equal_weights", made_with, checkpoint, checkpoints)
     timed = _solve("equal weights", built, {}, calibrated_weights, training, keeping)

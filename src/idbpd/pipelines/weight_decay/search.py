@@ -13,7 +13,7 @@ from idbpd.experiment.parameters import (
     Seed,
     WeightDecaySearchParameters,
 )
-from idbpd.experiment.problem import BuiltProblem, build_problem, weights_of
+from idbpd.experiment.problem import BuiltProblem, build_problem, criteria_of, weights_of
 from idbpd.experiment.progress import Progress
 from idbpd.experiment.provenance import parameters_of, settings, surroundings, tensors_sha256
 from idbpd.mtl import MultiTaskData, TaskQuality, guess_loss, measure_quality
@@ -85,7 +85,7 @@ def _try(
         thresholds,
         {name: found.worst_case_loss for name, found in quality.items()},
         {name: found.hit_rate for name, found in quality.items()},
-        {task.name: guess_loss(task, problem.regularisation) for task in fit.tasks},
+        {task.name: guess_loss(task, criteria_of(problem)) for task in fit.tasks},
     )
 
 
@@ -119,4 +119,4 @@ def _quality(
 ) -> dict[str, TaskQuality]:
     built.network.load_state_dict(weights)
     features = built.data.features
-    return measure_quality(built.network, data.to(features.device, features.dtype), problem.regularisation)
+    return measure_quality(built.network, data.to(features.device, features.dtype), criteria_of(problem))
