@@ -22,9 +22,9 @@ from idbpd.baselines import make_method
 from idbpd.baselines.factory import GRIDS
 from idbpd.datasets import ComposedDigitsDataset
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
+from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import RobustMultiTask, seeded_network
 from idbpd.optim import Record, solve
-from idbpd.pipelines.splitting.nodes import split
 
 LIMITS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 REGULARISATION, DECAY = 0.1, 1e-3

@@ -1,6 +1,7 @@
-"""The parameters that people set, typed and with their limits; every block of ``parameters.yml`` is one class here.
+"""The blocks of parameters that several pipelines take, typed and with their limits.
 
-A node that takes one of these gets it checked before anything runs; an unknown key is an error, not a surprise.
+A block that only one pipeline takes is in that pipeline's own ``parameters.py``. A node that takes a block gets it
+checked before anything runs, and an unknown key is an error.
 """
 
 import math
@@ -14,7 +15,6 @@ from pydantic import (
     Field,
     StrictInt,
     StrictStr,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -28,11 +28,13 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Positive = Annotated[float, Field(gt=0)]
 
 
-class _Parameters(BaseModel):
+class ParameterBlock(BaseModel):
+    """A block of a parameters file: cannot be changed, and knows all its keys."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False, allow_inf_nan=False)
 
 
-class SplitParameters(_Parameters):
+class SplitParameters(ParameterBlock):
     """How the table becomes a training and a test part, and its labels become tasks."""
 
     by: Literal["label", "position"] = "label"
@@ -42,13 +44,13 @@ class SplitParameters(_Parameters):
     seed: Seed
 
 
-class FeatureParameters(_Parameters):
+class FeatureParameters(ParameterBlock):
     """What is done to the features before the network sees them."""
 
     scaling: Literal["none", "standard", "minmax"] = "none"
 
 
-class ModelParameters(_Parameters):
+class ModelParameters(ParameterBlock):
     """The network that the tasks share: one hidden layer of ``hidden`` units, or a module of the user's own."""
 
     hidden: Annotated[int, Field(ge=1)]
@@ -76,7 +78,7 @@ def _above_zero(value: float) -> float:
 _Regularisation = Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
 
 
-class ProblemParameters(_Parameters):
+class ProblemParameters(ParameterBlock):
     """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
@@ -91,7 +93,7 @@ def _number_or_auto(value: object) -> object:
     raise ValueError(f"choose a number that is not negative, or {AUTO}")
 
 
-class ProblemSettings(_Parameters):
+class ProblemSettings(ParameterBlock):
     """What is minimised, as people set it: the weight decay may be left to a choice on held-out data."""
 
     regularisation: _Regularisation
@@ -102,23 +104,14 @@ class ProblemSettings(_Parameters):
         return ProblemParameters(**{"lambda": self.regularisation, "weight_decay": weight_decay})
 
 
-def _listed(value: Any) -> Any:
-    """A list as the command line can give it: Kedro's --params ends a value at a comma, so items are joined by '+'."""
+def listed(value: Any) -> Any:
+    """A list as it can be written on the command line, with '+' between items: Kedro ends a value at a comma."""
     if isinstance(value, str):
         return [item for item in value.split("+") if item]
     return value if isinstance(value, list | tuple) else [value]
 
 
-class WeightDecaySearchParameters(_Parameters):
-    """How ``weight_decay: auto`` chooses."""
-
-    margin: Annotated[float, Field(ge=0)]
-    grid: Annotated[list[Annotated[float, Field(ge=0)]], BeforeValidator(_listed), Field(min_length=1)]
-    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
-    max_steps: Annotated[int, Field(ge=1)]
-
-
-class CalibrationParameters(_Parameters):
+class CalibrationParameters(ParameterBlock):
     """How the thresholds of the constraint tasks are found."""
 
     slack: float
@@ -137,7 +130,7 @@ class CalibrationParameters(_Parameters):
         return slack
 
 
-class TrainingParameters(_Parameters):
+class TrainingParameters(ParameterBlock):
     """How the constrained problem is solved."""
 
     method: str = "idbpd"
@@ -153,7 +146,7 @@ class TrainingParameters(_Parameters):
         return method
 
 
-class _Descent(_Parameters):
+class _Descent(ParameterBlock):
     gamma: Positive = 1e-3
 
 
@@ -161,12 +154,12 @@ class _Algorithm1(_Descent):
     alpha: Positive = 1.0
 
 
-class _Theorem2(_Parameters):
+class _Theorem2(ParameterBlock):
     horizon: Annotated[int, Field(ge=1)] | None = None  # None: the budget of the run
     factor: Positive = 1.0
 
 
-class _Cooper(_Parameters):
+class _Cooper(ParameterBlock):
     primal_rate: Positive = 1e-2
     dual_rate: Positive = 0.1
 
@@ -175,7 +168,7 @@ class _Discretization(_Cooper):
     inner_steps: Annotated[int, Field(ge=1)] = 50
 
 
-class MethodsParameters(_Parameters):
+class MethodsParameters(ParameterBlock):
     """The options of every method that has some; `training.method` chooses whose count."""
 
     idbpd_paper: _Algorithm1 = _Algorithm1()
@@ -199,14 +192,7 @@ class MethodsParameters(_Parameters):
 DEFAULT_METHODS = MethodsParameters()
 
 
-class TuningParameters(_Parameters):
-    """How long each trial of the grid may take."""
-
-    max_steps: Annotated[int, Field(ge=1)]
-    seconds: Positive | None
-
-
-class CheckpointParameters(_Parameters):
+class CheckpointParameters(ParameterBlock):
     """How often a long solve leaves its state behind, and whether a run takes up what it finds."""
 
     every_seconds: Positive | None = 30.0
@@ -217,7 +203,7 @@ class CheckpointParameters(_Parameters):
 DEFAULT_CHECKPOINT = CheckpointParameters()
 
 
-class RetrainParameters(_Parameters):
+class RetrainParameters(ParameterBlock):
     """When a retraining goes on, and what its model must pass to replace the one in use."""
 
     force: bool
@@ -228,7 +214,7 @@ class RetrainParameters(_Parameters):
     accept_other_tasks: bool
 
 
-class ComputeParameters(_Parameters):
+class ComputeParameters(ParameterBlock):
     """Where and in which precision it runs."""
 
     device: str
@@ -248,67 +234,3 @@ class ComputeParameters(_Parameters):
         if self.dtype == "float64" and not has_float64(resolve_device(self.device)):
             raise ValueError(f"device {self.device} has no float64; choose dtype float32, or device cpu")
         return self
-
-
-def _without_repetition(values: list[Any]) -> list[Any]:
-    if len(set(values)) < len(values):
-        raise ValueError("each may be named once")
-    return values
-
-
-def _known_methods(names: list[str]) -> list[str]:
-    for name in names:
-        if name not in METHODS:
-            raise ValueError(f"there is no method {name!r}; methods are {', '.join(METHODS)}")
-    return names
-
-
-_Selection = (BeforeValidator(_listed), AfterValidator(_without_repetition), Field(min_length=1))
-Names = Annotated[list[str], *_Selection]
-Seeds = Annotated[list[Seed], *_Selection]
-
-
-class LargeDataParameters(_Parameters):
-    """What is different where one step takes long."""
-
-    samples: Annotated[int, Field(ge=1)]
-    seeds: Seeds
-    seconds: Positive
-    tuning_seconds: Positive
-    calibration_steps: Annotated[int, Field(ge=1)]
-
-
-class SettingChanges(_Parameters):
-    """What a setting of the benchmark changes of the other blocks."""
-
-    split: dict[str, Any] = {}
-    features: dict[str, Any] = {}
-    problem: dict[str, Any] = {}
-    calibration: dict[str, Any] = {}
-    training: dict[str, Any] = {}
-
-
-class BenchmarkParameters(_Parameters):
-    """Which methods are compared on what, and how much time each gets."""
-
-    datasets: Names
-    methods: Annotated[Names, AfterValidator(_known_methods)]
-    changes: dict[str, SettingChanges]
-    settings: Names
-    seeds: Seeds
-    seconds: Positive
-    tuning_seconds: Positive
-    calibration_steps: Annotated[int, Field(ge=1)]
-    large: LargeDataParameters
-    tolerance: Positive
-    workers: Annotated[int, Field(ge=1)] | Literal["auto"]
-    run: str | None
-
-    @field_validator("settings")
-    @classmethod
-    def _described(cls, settings: list[str], info: ValidationInfo) -> list[str]:
-        changes = info.data.get("changes", settings)
-        for name in settings:
-            if name not in changes:
-                raise ValueError(f"there is no setting {name!r}; settings are {', '.join(changes)}")
-        return settings

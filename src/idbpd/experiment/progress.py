@@ -11,7 +11,7 @@ from rich.progress import Progress as RichProgress
 
 from idbpd.optim import Record
 
-# Reading a value off an accelerator waits for it, and an eye does not follow more than a few updates a second.
+# Reading a value off an accelerator waits for it, and nobody can follow more than a few updates a second.
 SECONDS_BETWEEN_UPDATES = 0.2
 
 

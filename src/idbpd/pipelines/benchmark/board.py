@@ -1,4 +1,4 @@
-"""What a person sees while the cells are run: a bar on a terminal, a line per cell everywhere."""
+"""What a person sees while the cells are run: a bar on a terminal, and a log line per cell."""
 
 import logging
 import sys
@@ -8,7 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from idbpd.datasets import StoredResult
+from idbpd.experiment.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.jobs import Calibration, Job
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Board:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the bar away, and say what went wrong and what was not run again."""
+        """Take the bar away, and say how many cells were run, taken over and failed."""
         self._bar.stop()
         if error is None:
             made = self._done - self._reused - len(self._failed)
@@ -50,7 +50,7 @@ class Board:
             for line in self._failed:
                 logger.warning("failed: %s", line)
 
-    def show(self, job: Job, result: StoredResult) -> None:
+    def show(self, job: Job, result: JobResult) -> None:
         """One job is done."""
         if isinstance(job, Calibration):
             self._bar.update(self._task, description=f"{job.arena.dataset} {job.arena.setting.name}")
@@ -61,11 +61,11 @@ class Board:
             if result.failed is None and not result.reused:
                 logger.info("%d/%d %s: %s", self._done, self._total, _name(result), _reached(result))
 
-    def lost(self, result: StoredResult) -> None:
+    def lost(self, result: JobResult) -> None:
         """A cell that cannot be run."""
         self._count(result)
 
-    def _count(self, result: StoredResult) -> None:
+    def _count(self, result: JobResult) -> None:
         self._done += 1
         self._reused += result.reused
         if result.failed is not None:
@@ -73,12 +73,12 @@ class Board:
         self._bar.update(self._task, completed=self._done, description=_name(result))
 
 
-def _name(result: StoredResult) -> str:
+def _name(result: JobResult) -> str:
     tags = result.record["tags"]
     return f"{tags['dataset']} {tags['setting']} {tags['method']} seed {tags['seed']}"
 
 
-def _reached(result: StoredResult) -> str:
+def _reached(result: JobResult) -> str:
     metrics = result.record["metrics"]
     objective = metrics.get("lowest_feasible_objective")
     feasible = "never feasible" if objective is None else f"objective {objective:.4f}"

@@ -8,12 +8,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from idbpd.datasets import BenchmarkCell
+from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.curves import curve
 from idbpd.pipelines.report.looks import CONSTRAINED, LOOKS, WEIGHTED, title
 from idbpd.pipelines.report.profile import TESTS, profiles
 
-# Below this a residual is zero for every purpose; a logarithmic axis must end somewhere.
+# A residual below this is drawn as this: a logarithmic axis has no zero.
 FLOOR = 1e-6
 # Judged with the best multiplier, which is the same rule for methods with and without a multiplier of their own.
 STATIONARITY, SLACKNESS = "best_stationarity", "best_slackness"

@@ -1,4 +1,4 @@
-"""Measure the model in use on this run's test part, hold the new one against it, and say what is to be done."""
+"""Measure the model in use on this run's test part, compare the new one with it, and decide."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from idbpd.pipelines.retraining.gates import gates
 
 
 class Champion(Protocol):
-    """The model in use, whatever keeps it."""
+    """The model in use, wherever it is stored."""
 
     @property
     def version(self) -> int:
@@ -24,10 +24,10 @@ class Champion(Protocol):
 
     @property
     def features(self) -> Sequence[str]:
-        """What it must be told about a sample."""
+        """The names of the features that it needs."""
 
     def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
-        """A column ``task:label`` of probabilities for each label, for features as they come."""
+        """A column ``task:label`` of probabilities for each label, for raw features."""
 
 
 def measure_champion(
@@ -39,7 +39,7 @@ def measure_champion(
 ) -> dict[str, Any]:
     """The worst-case loss of the priority task that the model in use has on the same samples as the new one.
 
-    A model of other features or labels has nothing to say about these samples: that is the reason why it has no loss.
+    A model with other features or labels cannot be measured on these samples: then there is a reason, and no loss.
     """
     measured: dict[str, Any] = {"version": None, "priority_loss": None, "reason": None}
     if champion is None:
@@ -57,7 +57,7 @@ def measure_champion(
     if list(said.columns) != [f"{task.name}:{label}" for label in task.labels]:
         return measured | {"reason": f"version {champion.version} has other labels of the {task.name} task"}
     answer = said.to_numpy(np.float64, copy=True)
-    # The smallest probability that a float32 softmax can tell from zero bounds the loss of a sure and wrong guess.
+    # A probability that float32 rounds to zero would have an infinite loss.
     shares = torch.from_numpy(answer)[task.rows].clamp(min=torch.finfo(torch.float32).tiny)
     losses = -(task.targets * shares.log()).sum(dim=-1)
     return measured | {"priority_loss": worst_case(losses, problem.regularisation).value.item()}
@@ -70,7 +70,7 @@ def judge(
     test: MultiTaskData,
     retrain: RetrainParameters,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Whether the new model may take the place of the one in use, and the table of all that was asked of it."""
+    """Whether the new model may replace the one in use, and the table of all gates."""
     priority = test.priority.name
     held_out = {name: record["worst_case_loss"] for name, record in certificate["held_out"]["tasks"].items()}
     held_out[priority] = quality[f"test_{priority}_worst_case_loss"]
@@ -99,7 +99,7 @@ def conclude(
     fingerprint: dict[str, str],
     program: dict[str, str],
 ) -> dict[str, Any]:
-    """All that the registry is to know of the new model."""
+    """All that the registry stores about the new model."""
     return {
         "verdict": verdict,
         "model_id": model,

@@ -9,7 +9,9 @@ from tests.conftest import PROJECT
 
 
 def _parameters(environment: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((PROJECT / "conf" / environment / "parameters.yml").read_text())
+    content: dict[str, Any] = {}
+    for file in (PROJECT / "conf" / environment).glob("parameters*.yml"):
+        content |= yaml.safe_load(file.read_text())
     return content
 
 
