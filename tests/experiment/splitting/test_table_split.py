@@ -189,7 +189,7 @@ def test_a_task_of_one_class_in_training_is_said(caplog: pytest.LogCaptureFixtur
     table.labels[:, 2:] = [1, 0]
     _split(table)
     assert "all training samples of the constraint task have the same label, l2" in caplog.text
-    assert "of the priority task have one label" not in caplog.text
+    assert "of the priority task have the same label" not in caplog.text
 
 
 def test_a_part_that_would_be_empty_is_an_error() -> None:
