@@ -45,7 +45,7 @@ class SplitParameters(ParameterBlock):
 
 
 class FeatureParameters(ParameterBlock):
-    """What is done to the features before the network sees them."""
+    """How features are scaled before the network sees them."""
 
     scaling: Literal["none", "standard", "minmax"] = "none"
 
@@ -87,7 +87,7 @@ class ProblemParameters(ParameterBlock):
 
 
 def _number_or_auto(value: object) -> object:
-    """One message for both kinds; a union would complain once per kind."""
+    """Checked here to have one message; a union of types has one per type."""
     if value == AUTO or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf):
         return value
     raise ValueError(f"choose a number that is not negative, or {AUTO}")
@@ -193,7 +193,7 @@ DEFAULT_METHODS = MethodsParameters()
 
 
 class CheckpointParameters(ParameterBlock):
-    """How often a long solve leaves its state behind, and whether a run takes up what it finds."""
+    """How often a long solve saves its state, and whether a run continues from a saved state."""
 
     every_seconds: Positive | None = 30.0
     every_steps: Annotated[int, Field(ge=1)] | None = None
@@ -225,7 +225,7 @@ class ComputeParameters(ParameterBlock):
     @field_validator("device")
     @classmethod
     def _available(cls, device: str) -> str:
-        # Asked here, and not when the device is first used, so that nothing has been computed when it is missing.
+        # Checked before the run, so that a missing device costs no computation.
         resolve_device(device)
         return device
 

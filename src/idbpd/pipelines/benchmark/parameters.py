@@ -27,7 +27,7 @@ Seeds = Annotated[list[Seed], *_Selection]
 
 
 class LargeDataParameters(ParameterBlock):
-    """What is different where one step takes long."""
+    """What is different for large data sets, where one step takes long."""
 
     samples: Annotated[int, Field(ge=1)]
     seeds: Seeds
