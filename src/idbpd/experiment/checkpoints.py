@@ -23,7 +23,7 @@ from idbpd.optim import RunState, load_noted_state, save_state
 
 logger = logging.getLogger(__name__)
 
-# Writing may take at most one part in so many of the time: large states on slow disks are written less often.
+# Writing states takes at most this part (1 / 200) of the time: large states on slow disks are written less often.
 SHARE_OF_TIME = 200
 # How many states of a stage that no run has continued from are kept, and for how long.
 ABANDONED_KEPT = 3

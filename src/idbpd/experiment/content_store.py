@@ -98,7 +98,7 @@ def by_last_use(paths: Iterable[Path]) -> list[Path]:
 
 
 def forget_oldest(paths: Iterable[Path], kept: int, days: float | None = None) -> None:
-    """Remove all but the ``kept`` files that were used last, and those that were not used for so many days."""
+    """Remove files until ``kept`` are left, those that were used last, and all that were not used for so many days."""
     oldest = 0.0 if days is None else time.time() - days * DAY
     for rank, path in enumerate(by_last_use(paths)):
         if rank >= kept or path.stat().st_mtime < oldest:

@@ -54,6 +54,9 @@ def run_cells(
     """Every cell of the benchmark, and the calibrations and trials on the way, as they are finished.
 
     A job whose result is stored is not run again: after an interruption only the rest is done.
+
+    A generator, whose results Kedro saves one by one. Kedro recognises only a plain function as one, so the parameters
+    are not bundled as in other nodes.
     """
     blocks = {
         "split": split,

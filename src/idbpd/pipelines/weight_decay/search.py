@@ -26,7 +26,7 @@ from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import explore
 from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
 
-# What follows from a weight decay is decided here and by the rule for limits, beside the solver's code.
+# The code that decides the result of a weight decay, beside the solver's.
 OWN_CODE = ("experiment/thresholds.py", "pipelines/weight_decay/search.py")
 
 
