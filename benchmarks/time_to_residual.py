@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from idbpd.baselines import METHODS, make_method
 from idbpd.datasets import ComposedDigitsDataset
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
+from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import CrossEntropy, Penalty, RobustMultiTask, same_for_all, seeded_network
 from idbpd.optim import Record, solve
-from idbpd.pipelines.splitting.nodes import split
 
 LIMITS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 REGULARISATION, DECAY = 0.1, 1e-3

@@ -14,7 +14,7 @@ from kedro.framework.startup import bootstrap_project
 from mlflow import MlflowClient
 
 from idbpd.datasets.table import MultiLabelTable
-from idbpd.pipelines.splitting.fingerprint import data_sha256
+from idbpd.experiment.splitting.fingerprint import data_sha256
 from tests.conftest import PROJECT
 from tests.real_data import ROOT, needs_real_data
 

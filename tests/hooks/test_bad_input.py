@@ -103,13 +103,13 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(run: Run) ->
         (
             "parameters.yml",
             "seed: 7",
-            "'seed' is 7 in a parameters.yml, but 0 everywhere else; set it in conf/local/g",
+            "'seed' is 7 in a parameters file, but 0 everywhere else; set it in conf/local/g",
         ),
         (
             "parameters.yml",
             "training: {method: cooper_adam}",
-            "'training.method' is 'cooper_adam' in a parameters.yml, but 'idbpd' everywhere else; set it in conf/local/"
-            "globals.yml (as 'method') or with --params training.method=cooper_adam",
+            "'training.method' is 'cooper_adam' in a parameters file, but 'idbpd' everywhere else; set it in conf/"
+            "local/globals.yml (as 'method') or with --params training.method=cooper_adam",
         ),
         ("globals.yml", "method: cooper", "'training.method' = 'cooper' is not valid: methods are idbpd, idbpd_paper,"),
         (
@@ -137,7 +137,7 @@ def test_a_mistake_in_a_file_is_found_too(run: Run, file: str, text: str, messag
 def test_a_missing_block_is_named(run: Run) -> None:
     parameters = run.project / "conf" / "base" / "parameters.yml"
     parameters.write_text(parameters.read_text().partition("\ncompute:")[0])
-    assert "Error: parameter 'compute' is missing; conf/base/parameters.yml should have it" in run().output
+    assert "Error: parameter 'compute' is missing; one of conf/base/parameters*.yml should have it" in run().output
 
 
 def test_two_runs_on_one_data_set_do_not_mix(run: Run) -> None:

@@ -116,7 +116,7 @@ def test_the_recorded_code_is_run_again(repository: Path, tmp_path: Path) -> Non
     assert origin.endswith("the run was made with changes that were not committed")
     assert code == "X = 1\n"
     origin, code = _copied(repository, tmp_path / "unknown", "0" * 64, "1" * 40)
-    assert origin == "the present code: commit 111111111111 is not to be had here"
+    assert origin == "the present code: commit 111111111111 is not available here"
     assert code == "X = 2\n"
 
 

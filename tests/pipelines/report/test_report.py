@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from idbpd.datasets import BenchmarkCell, FiguresDataset
+from idbpd.datasets import FiguresDataset
+from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.claims import judged
 from idbpd.pipelines.report.curves import curve
 from idbpd.pipelines.report.figures import draw_figures

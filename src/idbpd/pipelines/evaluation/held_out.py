@@ -17,8 +17,8 @@ def check_held_out(
 ) -> dict[str, Any]:
     """The worst-case loss of every constraint task on the test part, its upper bound, and yes or no.
 
-    A limit holds when the measured worst case is at most the threshold. The bound says how much of that is luck: it is
-    what the worst case of another such test part stays under, at the stated confidence.
+    A limit holds when the measured worst case is at most the threshold. The bound says how much of that is luck: the
+    worst case on another such test part stays below it, with the stated confidence.
     """
     losses = sample_losses(network, test, criteria)
     tasks = {}

@@ -1,17 +1,18 @@
-"""Recompute what was reached from the saved weights: the certificate in float64, the quality as the model is used."""
+"""Measure the saved weights: the certificate in float64, the quality in the precision that the model is used in."""
 
 from typing import Any
 
 import pandas as pd
-import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
+from idbpd.experiment.certificate import ExactPoint, evaluate_exactly
 from idbpd.experiment.network import trained_network
-from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, SplitParameters
-from idbpd.experiment.problem import BuiltProblem, build_problem, criteria_of, thresholds_of
-from idbpd.experiment.provenance import require_same, settings
+from idbpd.experiment.parameters import ModelParameters, ProblemParameters, SplitParameters
+from idbpd.experiment.problem import Experiment, criteria_of
+from idbpd.experiment.provenance import require_same
+from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import (
     ExportedModel,
     FeatureScaling,
@@ -20,7 +21,6 @@ from idbpd.mtl import (
     measure_quality,
     sample_losses,
 )
-from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.oracle import Maximisers
 from idbpd.pipelines.evaluation.figures import draw_losses_by_task, draw_weights_by_task
 from idbpd.pipelines.evaluation.held_out import check_held_out
@@ -33,12 +33,8 @@ def certify(
     weights: dict[str, Tensor],
     outcome: dict[str, Any],
     threshold: dict[str, Any],
-    fingerprint: dict[str, str],
-    model: ModelParameters,
-    problem: ProblemParameters,
-    compute: ComputeParameters,
     split: SplitParameters,
-    seed: Seed,
+    experiment: Experiment,
 ) -> dict[str, Any]:
     """The three KKT residuals at the saved weights, with f, g and the multipliers that make the residuals least.
 
@@ -46,17 +42,11 @@ def certify(
     ``support`` says how many samples carry weight in the worst case. ``held_out`` is about data that the model never
     saw; without a test part there is none.
     """
-    require_same(
-        outcome["made_with"], settings(model, problem, compute, seed, fingerprint), "model", "train_constrained"
-    )
-    exact = compute.model_copy(update={"dtype": "float64"})
+    require_same(outcome["made_with"], experiment.made_with, "model", "train_constrained")
     thresholds = thresholds_of(threshold)
-    built = build_problem(train, train.priority.name, thresholds, model, problem, exact, seed)
-    x = torch.cat([weights[name].to(initial).flatten() for name, initial in built.initial_weights.items()])
-    evaluation = built.oracle.evaluate(x, built.oracle.start(x))
-    gradients = built.oracle.differentiate(evaluation)
-    multipliers = best_multipliers(evaluation.g, gradients)
-    kkt = residuals(evaluation.g, gradients, multipliers).measured()
+    point = evaluate_exactly(train, thresholds, experiment, weights)
+    evaluation, multipliers = point.evaluation, point.best_multipliers
+    kkt = point.kkt(multipliers)
     return {
         "status": outcome["status"],
         "reason": outcome["reason"],
@@ -72,7 +62,7 @@ def certify(
             for name, g, multiplier in zip(thresholds, evaluation.g, multipliers, strict=True)
         },
         "support": _support_sizes([train.priority.name, *thresholds], evaluation.maximisers),
-        "held_out": _held_out(built, weights, test, thresholds, problem) if split.test_fraction > 0 else None,
+        "held_out": _held_out(point, weights, test, thresholds, experiment) if split.test_fraction > 0 else None,
     }
 
 
@@ -85,15 +75,14 @@ def _support_sizes(tasks: list[str], maximisers: Maximisers) -> dict[str, dict[s
 
 
 def _held_out(
-    built: BuiltProblem,
+    point: ExactPoint,
     weights: dict[str, Tensor],
     test: MultiTaskData,
     thresholds: dict[str, float],
-    problem: ProblemParameters,
+    experiment: Experiment,
 ) -> dict[str, Any]:
-    built.network.load_state_dict(weights)
-    features = built.data.features
-    return check_held_out(built.network, test.to(features.device, features.dtype), thresholds, criteria_of(problem))
+    network = point.built.network_with(weights)
+    return check_held_out(network, point.built.here(test), thresholds, criteria_of(experiment.problem))
 
 
 def compare(
@@ -109,7 +98,7 @@ def compare(
 ) -> tuple[dict[str, float], pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The quality of the model as metrics, and next to the two others: in short, in full, and label by label.
 
-    Where no data were held out, all is measured on the training data alone, and called so.
+    Where no data were held out, all is measured on the training data alone, and named so.
     """
     states = {OWN: weights, "unconstrained": unconstrained_weights, "equal weights": equal_weights}
     measured = {

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from idbpd.datasets import BenchmarkCell
+from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.tables import over_seeds
 
 PAPER = "paper"
@@ -68,7 +68,7 @@ def _rise(values: pd.Series) -> float:
 
 
 def judged(cells: Sequence[BenchmarkCell]) -> dict[Claim, dict[str, Verdict]]:
-    """Every claim on every data set for which there is what it needs."""
+    """Every claim on every data set on which the methods that it needs were run."""
     evidence = _evidence([cell for cell in cells if cell.tags["setting"] == PAPER and not cell.failed])
     return {
         claim: {

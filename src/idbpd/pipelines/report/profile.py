@@ -1,4 +1,4 @@
-"""Performance profiles (Dolan and Moré, 2002): how often a method is the fastest, and how often it arrives at all."""
+"""Performance profiles (Dolan and Moré, 2002): how often a method is the fastest, and how often it succeeds at all."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from idbpd.datasets import BenchmarkCell
+from idbpd.experiment.benchmark_results import BenchmarkCell
 
 Ratios = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def _worst(history: pd.DataFrame) -> pd.Series:
 
 
 def _column(history: pd.DataFrame, name: str) -> pd.Series:
-    """A column that is not there when no step had a value for it."""
+    """A column of the history; it is missing there when no step had a value for it."""
     return history[name] if name in history else pd.Series(np.nan, index=history.index)
 
 

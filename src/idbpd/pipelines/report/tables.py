@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from idbpd.datasets import BenchmarkCell
+from idbpd.experiment.benchmark_results import BenchmarkCell
 
 GROUP = ["dataset", "setting", "method"]
 
@@ -25,7 +25,7 @@ def as_frame(cells: Sequence[BenchmarkCell]) -> pd.DataFrame:
 def over_seeds(cells: Sequence[BenchmarkCell]) -> pd.DataFrame:
     """A row per data set, setting and method: medians over the seeds, and in how many of them it was feasible.
 
-    A seed without a feasible iterate counts as an infinite objective: it must not help the median.
+    A seed without a feasible iterate counts as an infinite objective, so that it does not lower the median.
     """
     frame = as_frame(cells)
     frame["objective"] = frame["lowest_feasible_objective"].fillna(np.inf)

@@ -1,4 +1,4 @@
-"""What tells one data set and its split from another."""
+"""Digests of a data set and of its split."""
 
 import hashlib
 import json
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idbpd.datasets.table import MultiLabelTable
+from idbpd.experiment.splitting.label_split import TaskLabels
 from idbpd.mtl import FeatureScaling
-from idbpd.pipelines.splitting.label_split import TaskLabels
 
 ROWS_AT_ONCE = 1024
 
@@ -29,7 +29,7 @@ def data_sha256(table: MultiLabelTable) -> str:
 def split_sha256(
     data: str, tasks: list[TaskLabels], rows: dict[str, NDArray[np.intp]], unlabelled: str, scaling: FeatureScaling
 ) -> str:
-    """SHA-256 of the data's fingerprint and all that was done with them before training."""
+    """SHA-256 of the data's digest and all that was done with them before training: tasks, rows and scaling."""
     digest = hashlib.sha256(_text([data, [(task.name, task.labels) for task in tasks], unlabelled, list(rows)]))
     for task in tasks:
         digest.update(_bytes(task.positives, "<i1"))
@@ -45,5 +45,5 @@ def _text(value: Any) -> bytes:
 
 
 def _bytes(array: NDArray[Any], kind: str) -> bytes:
-    # The byte order of the machine must not show; a negative zero is a zero.
+    # The same on machines of either byte order, and for a negative zero as for zero.
     return (np.ascontiguousarray(array, dtype=kind) + np.zeros((), dtype=kind)).tobytes()

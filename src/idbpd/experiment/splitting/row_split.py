@@ -1,4 +1,4 @@
-"""Which samples are for training and which for testing."""
+"""Which samples are for training and which are held out."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ DIVISIONS_OF_GROUPS = 20
 
 
 class Part(NamedTuple):
-    """A part of the table, and the parameter by which people set how large the part to judge by is."""
+    """A part of the table, and the parameter that sets the size of the held-out part."""
 
     name: str
     parameter: str
@@ -26,9 +26,9 @@ TEST = Part("test", "split.test_fraction")
 
 
 def split_rows(table: MultiLabelTable, fraction: float, seed: int, held_out: Part = TEST) -> tuple[Rows, Rows]:
-    """Rows for training and testing, in file order, with the same label frequencies in both; groups are kept whole.
+    """Rows to train on and held-out rows, in file order, with the same label frequencies in both; groups stay whole.
 
-    Without a test part the training data are what is measured.
+    With a fraction of zero, both are all rows: what is measured is the training data.
     """
     rows: Rows = np.arange(len(table))
     if fraction == 0:

@@ -11,9 +11,9 @@ from idbpd.datasets import ComposedDigitsDataset
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
+from idbpd.experiment.splitting.fingerprint import data_sha256
+from idbpd.experiment.splitting.table_split import TableSplit, split
 from idbpd.mtl import MultiTaskData
-from idbpd.pipelines.splitting.fingerprint import data_sha256
-from idbpd.pipelines.splitting.nodes import split
 
 
 def _digits() -> MultiLabelTable:
@@ -37,13 +37,11 @@ def _table(samples: int = 400, labels: int = 6, **more: Any) -> MultiLabelTable:
 def _split(
     table: MultiLabelTable, *, test_fraction: float = 0.2, seed: int = 0, scaling: Any = "none", **parameters: Any
 ) -> tuple[MultiTaskData, MultiTaskData]:
-    train, test, _, _ = _split_all(table, test_fraction=test_fraction, seed=seed, scaling=scaling, **parameters)
-    return train, test
+    parts = _split_all(table, test_fraction=test_fraction, seed=seed, scaling=scaling, **parameters)
+    return parts.train, parts.test
 
 
-def _split_all(
-    table: MultiLabelTable, *, scaling: Any = "none", **parameters: Any
-) -> tuple[MultiTaskData, MultiTaskData, dict[str, torch.Tensor], dict[str, str]]:
+def _split_all(table: MultiLabelTable, *, scaling: Any = "none", **parameters: Any) -> TableSplit:
     given = SplitParameters(**({"test_fraction": 0.2, "seed": 0} | parameters))
     return split(table, given, FeatureParameters(scaling=scaling))
 
@@ -129,7 +127,7 @@ def test_tasks_that_make_no_sense_are_refused(parameters: dict[str, Any], messag
 
 def test_both_parts_have_the_label_frequencies_of_the_whole() -> None:
     table = _table(samples=2000)
-    _, test, _, _ = _split_all(table)
+    test = _split_all(table).test
     parts = [_split(table, seed=seed) for seed in (0, 1, 2)]
     for train, test in parts:
         assert len(test.features) == pytest.approx(400, abs=10)
@@ -190,8 +188,8 @@ def test_a_task_of_one_class_in_training_is_said(caplog: pytest.LogCaptureFixtur
     table = _table(labels=4)
     table.labels[:, 2:] = [1, 0]
     _split(table)
-    assert "all training samples of the constraint task have one label, l2" in caplog.text
-    assert "of the priority task have one label" not in caplog.text
+    assert "all training samples of the constraint task have the same label, l2" in caplog.text
+    assert "of the priority task have the same label" not in caplog.text
 
 
 def test_a_part_that_would_be_empty_is_an_error() -> None:
@@ -205,7 +203,7 @@ def test_the_scale_is_that_of_the_training_part_alone(scaling: str) -> None:
     wide = table.dense_features(slice(None)) * np.array([1, 10, 1e4, 1, 0], dtype=np.float32) + np.float32(3)
     table = MultiLabelTable(wide, table.feature_names, table.labels, table.label_names)
     raw_train, raw_test = _split(table)
-    train, test, scale, _ = _split_all(table, scaling=scaling)
+    train, test, scale, *_ = _split_all(table, scaling=scaling)
     varying = train.features[:, :4]
     if scaling == "standard":
         torch.testing.assert_close(varying.mean(dim=0), torch.zeros(4), atol=1e-4, rtol=0)
@@ -220,7 +218,7 @@ def test_the_scale_is_that_of_the_training_part_alone(scaling: str) -> None:
 
 def test_raw_features_are_left_as_they_are() -> None:
     table = _table()
-    train, _, scale, _ = _split_all(table, test_fraction=0)
+    train, _, scale, *_ = _split_all(table, test_fraction=0)
     np.testing.assert_array_equal(train.features.numpy(), table.dense_features(slice(None)))
     assert (scale["center"] == 0).all()
     assert (scale["scale"] == 1).all()
@@ -235,18 +233,26 @@ def test_a_sparse_table_gives_what_a_dense_one_gives() -> None:
 
 def test_the_fingerprint_knows_content_and_split() -> None:
     table = _table()
-    first = _split_all(table)[3]
-    assert first == _split_all(table)[3]
+    first = _split_all(table).fingerprint
+    assert first == _split_all(table).fingerprint
     assert all(len(value) == 64 for value in first.values())
     for change in ({"seed": 1}, {"test_fraction": 0.3}, {"unlabelled": "keep"}, {"scaling": "standard"}):
-        other = _split_all(table, **change)[3]
+        other = _split_all(table, **change).fingerprint
         assert other["data_sha256"] == first["data_sha256"]
         assert other["split_sha256"] != first["split_sha256"]
-    by_name = _split_all(table, tasks={"priority": [1, 0, 2], "constraint": [3, 4, 5]})[3]
+    by_name = _split_all(table, tasks={"priority": [1, 0, 2], "constraint": [3, 4, 5]}).fingerprint
     assert by_name["split_sha256"] != first["split_sha256"]
     changed = table.dense_features(slice(None)).copy()
     changed[7, 3] = np.nextafter(changed[7, 3], np.float32(9))
     touched = MultiLabelTable(changed, table.feature_names, table.labels, table.label_names)
     renamed = MultiLabelTable(table.features, tuple("abcdf"), table.labels, table.label_names)
     for other_table in (touched, renamed):
-        assert _split_all(other_table)[3]["data_sha256"] != first["data_sha256"]
+        assert _split_all(other_table).fingerprint["data_sha256"] != first["data_sha256"]
+
+
+def test_the_rows_of_both_parts_are_kept() -> None:
+    table = _table()
+    parts = _split_all(table)
+    for part, data in (("train", parts.train), ("test", parts.test)):
+        np.testing.assert_array_equal(data.features.numpy(), table.dense_features(parts.rows[part].numpy()))
+    assert sorted(torch.cat(list(parts.rows.values())).tolist()) == list(range(len(table)))

@@ -1,6 +1,7 @@
-"""Split the samples into train and test, and the labels into tasks."""
+"""From a table to a training and a test part: the samples are split by rows, the labels into tasks."""
 
 import logging
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,21 +11,29 @@ from torch import Tensor
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import DataError
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
+from idbpd.experiment.splitting.fingerprint import data_sha256, split_sha256
+from idbpd.experiment.splitting.label_split import TaskLabels, split_labels
+from idbpd.experiment.splitting.row_split import TEST, Part, split_rows
 from idbpd.mtl import FeatureScaling, MultiTaskData, Task, fit_scaling
-from idbpd.pipelines.splitting.fingerprint import data_sha256, split_sha256
-from idbpd.pipelines.splitting.label_split import TaskLabels, split_labels
-from idbpd.pipelines.splitting.row_split import TEST, Part, split_rows
 
 logger = logging.getLogger(__name__)
 
-# Beyond this a tanh unit with torch's first weights is as good as constant, and does not learn.
+# Beyond this a tanh unit with torch's initial weights is as good as constant, and does not learn.
 LARGE_FEATURE = 100.0
 
 
-def split(
-    table: MultiLabelTable, parameters: SplitParameters, features: FeatureParameters
-) -> tuple[MultiTaskData, MultiTaskData, dict[str, Tensor], dict[str, str]]:
-    """Training and test data of the tasks, how their features were scaled, and the fingerprint of it all."""
+class TableSplit(NamedTuple):
+    """The parts of a table, and how they were made."""
+
+    train: MultiTaskData
+    test: MultiTaskData
+    scaling: dict[str, Tensor]  # of the features
+    rows: dict[str, Tensor]  # of the table, by part
+    fingerprint: dict[str, str]
+
+
+def split(table: MultiLabelTable, parameters: SplitParameters, features: FeatureParameters) -> TableSplit:
+    """Training and test data of the tasks, how their features were scaled, their rows, and the fingerprint of all."""
     tasks = split_labels(table, parameters.by, parameters.tasks)
     train_rows, test_rows = split_rows(table, parameters.test_fraction, parameters.seed)
     train, test, scaling = make_parts(table, tasks, (train_rows, test_rows), parameters, features)
@@ -39,7 +48,8 @@ def split(
         "data_sha256": content,
         "split_sha256": split_sha256(content, tasks, rows, parameters.unlabelled, scaling),
     }
-    return train, test, dict(scaling.named_buffers()), fingerprint
+    kept = {part: torch.from_numpy(numbers.astype(np.int64)) for part, numbers in rows.items()}
+    return TableSplit(train, test, dict(scaling.named_buffers()), kept, fingerprint)
 
 
 def make_parts(
@@ -50,7 +60,7 @@ def make_parts(
     features: FeatureParameters,
     held_out: Part = TEST,
 ) -> tuple[MultiTaskData, MultiTaskData, FeatureScaling]:
-    """The tasks over the rows to learn from and those to judge by; the former alone decide how features are scaled."""
+    """The tasks over the rows to learn from and the held-out rows; the former alone decide how features are scaled."""
     raw, raw_held_out = (torch.from_numpy(table.dense_features(part)) for part in rows)
     scaling = fit_scaling(raw, features.scaling)
     keep = parameters.unlabelled == "keep"
@@ -98,8 +108,8 @@ def _hint_at_single_classes(train: MultiTaskData) -> None:
         ]
         if len(seen) == 1:
             logger.warning(
-                "all training samples of the %s task have one label, %s: a network that always says so is perfect, and "
-                "a limit on it means nothing; choose another split.seed or other labels for the task",
+                "all training samples of the %s task have the same label, %s: a network that always predicts it is "
+                "perfect, and a limit on it means nothing; choose another split.seed or other labels for the task",
                 task.name,
                 seen[0],
             )

@@ -22,21 +22,23 @@ from idbpd.experiment.parameters import (
     ProblemParameters,
     SplitParameters,
     TrainingParameters,
-    TuningParameters,
 )
-from idbpd.experiment.provenance import parameters_of, settings
+from idbpd.experiment.problem import Experiment
+from idbpd.experiment.provenance import parameters_of
 from idbpd.pipelines.tuning.nodes import choose
+from idbpd.pipelines.tuning.parameters import TuningParameters
 from idbpd.pipelines.tuning.pipeline import ALPHAS, GAMMAS
+from tests.conftest import PROJECT
 
-PROJECT = Path(__file__).parents[2]
 FINGERPRINT = {"split_sha256": "s"}
 THRESHOLD: dict[str, Any] = {"threshold": 0.5}
 TUNING = TuningParameters(max_steps=5, seconds=None)
 TRAINING = TrainingParameters(start="calibrated", max_steps=7, tolerance=1e-3)
 MODEL, COMPUTE = ModelParameters(hidden=4), ComputeParameters(device="cpu", dtype="float32")
 PROBLEM = ProblemParameters(**{"lambda": 0.1, "weight_decay": 0.0})
+EXPERIMENT = Experiment(MODEL, PROBLEM, COMPUTE, seed=3, fingerprint=FINGERPRINT)
 MADE_WITH = {
-    **settings(MODEL, PROBLEM, COMPUTE, 3, FINGERPRINT),
+    **EXPERIMENT.made_with,
     **parameters_of("tuning", TUNING),
     "training.start": "calibrated",
     "training.tolerance": 1e-3,
@@ -60,8 +62,8 @@ def _trial(gamma: float, worst: float, **more: Any) -> dict[str, Any]:
 def _choose(*trials: dict[str, Any]) -> tuple[pd.DataFrame, dict[str, Any]]:
     split = SplitParameters(test_fraction=0.2, seed=0)
     calibration = CalibrationParameters(slack=0.1, max_steps=9, tolerance=1e-2)
-    blocks = (split, FeatureParameters(), calibration, TUNING, TRAINING, MODEL, PROBLEM, COMPUTE)
-    return choose("mine", *blocks, 3, THRESHOLD, FINGERPRINT, *trials)
+    blocks = (split, FeatureParameters(), calibration, TUNING, TRAINING)
+    return choose("mine", *blocks, THRESHOLD, EXPERIMENT, *trials)
 
 
 def test_the_best_pair_has_the_smallest_worst_residual() -> None:
@@ -91,7 +93,7 @@ def test_the_grid_is_that_of_the_method() -> None:
 
 def test_the_parameters_file_has_the_defaults_of_the_methods() -> None:
     loader = type("_Loader", (yaml.SafeLoader,), {})
-    stored = yaml.load((PROJECT / "conf/base/parameters.yml").read_text(), loader)["methods"]
+    stored = yaml.load((PROJECT / "conf/base/parameters_training.yml").read_text(), loader)["methods"]
     assert MethodsParameters(**stored) == MethodsParameters()
     for name in METHODS:
         options = MethodsParameters().of(name, 3000)

@@ -7,13 +7,15 @@ import yaml
 
 from idbpd.baselines import METHODS
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.parameters import BenchmarkParameters
+from idbpd.pipelines.benchmark.parameters import BenchmarkParameters
 from idbpd.validation import validated
 from tests.conftest import PROJECT
 
 
 def _parameters(environment: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((PROJECT / "conf" / environment / "parameters.yml").read_text())
+    content: dict[str, Any] = {}
+    for file in (PROJECT / "conf" / environment).glob("parameters*.yml"):
+        content |= yaml.safe_load(file.read_text())
     return content
 
 
@@ -32,7 +34,5 @@ def test_all_methods_are_those_of_the_registry_in_its_order() -> None:
     given = _parameters("base")["benchmark"]
     assert BenchmarkParameters(**given).methods == list(METHODS)
     assert BenchmarkParameters(**{**given, "methods": "idbpd+gdma_rho2"}).methods == ["idbpd", "gdma_rho2"]
-    with pytest.raises(
-        ConfigurationError, match=r"there is no method 'alls'; methods are idbpd"
-    ):
+    with pytest.raises(ConfigurationError, match=r"there is no method 'alls'; methods are idbpd"):
         validated("benchmark", BenchmarkParameters, {**given, "methods": "alls"})

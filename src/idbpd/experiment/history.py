@@ -1,14 +1,17 @@
 """The steps of a solve as a table."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from idbpd.optim import Solution
 
 
-def history_frame(solution: Solution, constraint_tasks: list[str]) -> pd.DataFrame:
-    """One row per recorded step, in the names under which the run is tracked.
+def history_frame(solution: Solution, constraint_tasks: Sequence[str] = ()) -> pd.DataFrame:
+    """One row per recorded step, with the names under which the run is tracked.
 
-    ``constraint`` and ``multiplier`` are the largest of all constraint tasks; several tasks have columns of their own.
+    ``constraint`` and ``multiplier`` are the largest of all constraint tasks. Where several tasks are named, each has
+    columns of its own too.
     """
     history = solution.history
     frame = pd.DataFrame(
