@@ -1,4 +1,4 @@
-"""The pipelines by name."""
+"""All pipelines of the project by name."""
 
 from kedro.pipeline import Pipeline
 
@@ -19,7 +19,7 @@ from idbpd.pipelines import (
 
 
 def register_pipelines() -> dict[str, Pipeline]:
-    """Each stage by its own name, the way from raw data to certificate as the default, and what builds on it."""
+    """Return each stage by name, the default pipeline (all stages), and the pipelines that build on them."""
     stages = {
         "ingestion": ingestion.create_pipeline(),
         "splitting": splitting.create_pipeline(),

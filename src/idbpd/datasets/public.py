@@ -1,4 +1,4 @@
-"""Data sets that somebody publishes: downloaded when they are not there, and known by their checksum."""
+"""Published data sets: missing files are downloaded, and every file has a known checksum."""
 
 import hashlib
 import logging
@@ -24,15 +24,15 @@ from idbpd.errors import ConfigurationError, DataError
 logger = logging.getLogger(__name__)
 
 DATA_ROOT_VARIABLE = "IDBPD_DATA"
-TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
+TIMEOUT = (10, 60)  # seconds to connect, and between two chunks
 
 
 @dataclass(frozen=True)
 class PublicFile:
-    """One file: where it belongs, who has it, and the SHA-256 of its content.
+    """One file: its local path, its address, and the SHA-256 of its content.
 
-    The checksum of a gzip file is that of what is inside: the compressed bytes depend on who compressed it. ``member``
-    is the name of the file inside a zip archive at the address.
+    For a gzip file, the checksum is that of the decompressed content, because compressed bytes depend on the
+    compressor. ``member`` is the name of the file inside a zip archive at the address.
     """
 
     filepath: str
@@ -42,12 +42,12 @@ class PublicFile:
 
     @property
     def path(self) -> Path:
-        """Where the file belongs."""
+        """The local path of the file."""
         return Path(self.filepath)
 
 
 class PublicDataset(AbstractDataset[Any, Any]):
-    """Any Kedro dataset of published local files, which are downloaded first where they are missing.
+    """Any Kedro dataset of published files; missing files are downloaded first.
 
     ```yaml
     flags:
@@ -65,10 +65,10 @@ class PublicDataset(AbstractDataset[Any, Any]):
     def __init__(
         self, *, dataset: dict[str, Any], files: dict[str, dict[str, str]], metadata: dict[str, Any] | None = None
     ) -> None:
-        """Name the files; the data set itself is configured as usual."""
+        """Set the files; ``dataset`` is an ordinary catalog entry that reads them."""
         try:
             self._files = [PublicFile(**entry) for entry in files.values()]
-            # Where the data root is an address, nobody but its owner puts files there.
+            # If the data root is a URL, its owner provides the files: nothing is downloaded to it.
             self._local = [file for file in self._files if "://" not in file.filepath]
         except TypeError as error:
             raise ConfigurationError(f"'files' of a public data set: {error}") from error
@@ -76,16 +76,16 @@ class PublicDataset(AbstractDataset[Any, Any]):
         self.metadata = metadata
 
     def load(self) -> Any:
-        """Load the data set; what is missing is downloaded, what differs from the published files is said."""
+        """Download missing files, load the data set, and warn about files that differ from the published ones."""
         download([file for file in self._local if not file.path.exists()])
         data = self._dataset.load()
         for file in self._local:
             if _sha256(file.path) != file.sha256:
-                logger.warning("%s is not the published file: its content has another SHA-256", file.path)
+                logger.warning("%s is not the published file: its SHA-256 differs", file.path)
         return data
 
     def save(self, data: Any) -> NoReturn:  # noqa: ARG002
-        """Refuse: the files are somebody else's."""
+        """Not supported: the files are published by others."""
         raise DatasetError("published data sets are read-only")
 
     def _exists(self) -> bool:
@@ -96,7 +96,7 @@ class PublicDataset(AbstractDataset[Any, Any]):
 
 
 def download(files: Iterable[PublicFile]) -> None:
-    """Get these files, each address once; a file appears when it is complete and its checksum right, or not at all."""
+    """Download these files, each address once. A file is stored only if it is complete and its checksum is right."""
     by_address: dict[str, list[PublicFile]] = {}
     for file in files:
         by_address.setdefault(file.address, []).append(file)
@@ -108,18 +108,18 @@ def download(files: Iterable[PublicFile]) -> None:
 
 
 def _fetch(address: str, folder: Path, wanted: list[PublicFile]) -> Path:
-    pooch.get_logger().setLevel("WARNING")  # it proposes a checksum for every file that it did not check itself
+    pooch.get_logger().setLevel("WARNING")  # pooch logs a proposed checksum for each file that it does not check
     first = wanted[0].path
-    logger.info("%s is not there; downloading %s", first, address)
+    logger.info("%s not found; downloading %s", first, address)
     with DownloadBar(address.rpartition("/")[2]) as bar:
         downloader = pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)
         try:
             return Path(pooch.retrieve(address, known_hash=None, fname="fetched", path=folder, downloader=downloader))
         except (requests.RequestException, OSError, ValueError) as error:
             raise DataError(
-                f"{first} is not there and could not be downloaded from {address} ({_reason(error)}). Download it "
+                f"{first} does not exist and could not be downloaded from {address} ({_reason(error)}). Download it "
                 f"yourself and {' and '.join(_instruction(file) for file in wanted)}, or set the variable "
-                f"{DATA_ROOT_VARIABLE} to a folder that has {first.parent.name}/{first.name}"
+                f"{DATA_ROOT_VARIABLE} to a folder that contains {first.parent.name}/{first.name}"
             ) from error
 
 
@@ -152,7 +152,7 @@ def _instruction(file: PublicFile) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the address that the message names already."""
+    """The reason of a failed download, without the address, which the message names already."""
     if isinstance(error, requests.ConnectionError):
         return "no connection"
     return str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -163,10 +163,10 @@ def _sha256(path: Path) -> str:
 
 
 class DownloadBar:
-    """What pooch reports its progress to: a bar on a terminal, and nothing elsewhere."""
+    """Progress bar for pooch: shown on a terminal only."""
 
     def __init__(self, title: str) -> None:
-        """Prepare the bar; it shows when the ``with`` block begins."""
+        """Prepare the bar; the ``with`` block shows it."""
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -180,7 +180,7 @@ class DownloadBar:
 
     @property
     def total(self) -> int:
-        """The size in bytes, which pooch sets when the server tells it."""
+        """The size in bytes; pooch sets it if the server sends it."""
         return int(self._bar.tasks[self._task].total or 0)
 
     @total.setter
@@ -188,15 +188,15 @@ class DownloadBar:
         self._bar.update(self._task, total=size or None)
 
     def update(self, count: int) -> None:
-        """So many bytes more."""
+        """Add downloaded bytes."""
         self._bar.advance(self._task, count)
 
     def reset(self) -> None:
-        """Back to nothing; pooch does so before it reports the whole again."""
+        """Restart at zero; pooch calls this before it reports the complete size."""
         self._bar.update(self._task, completed=0)
 
     def close(self) -> None:
-        """The ``with`` block takes the bar away."""
+        """Do nothing: the ``with`` block removes the bar."""
 
     def __enter__(self) -> Self:
         """Show the bar."""
@@ -206,5 +206,5 @@ class DownloadBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Take the bar away, also after an error."""
+        """Remove the bar, also after an error."""
         self._bar.stop()

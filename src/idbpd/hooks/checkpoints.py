@@ -1,4 +1,4 @@
-"""What was kept for the case that a run does not come to its end goes when it has."""
+"""Delete checkpoints after success."""
 
 from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
@@ -8,11 +8,11 @@ from idbpd.datasets import FolderDataset
 
 
 class CheckpointHook:
-    """Clears the folders of the catalog that say so, once the whole pipeline has succeeded."""
+    """Cleans the checkpoint folders of the catalog when the whole pipeline has succeeded."""
 
     @hook_impl
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """All results are saved: the states that led to them are not needed any more."""
+        """All results are saved, so the checkpoints are no longer needed."""
         for name in sorted(pipeline.inputs()):
             dataset = catalog.get(name)
             if isinstance(dataset, FolderDataset):
