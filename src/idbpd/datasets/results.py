@@ -1,4 +1,4 @@
-"""Results of many runs in one folder: one file each, named by a digest of its inputs."""
+"""Results of many runs in one folder, each in a file of its own, named by what it was made from."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,8 +22,8 @@ SUFFIX = ".safetensors"
 class StoredResult:
     """One result: a record of plain data, and tensors.
 
-    ``key`` is a digest of everything that determines the result: other data, parameters or code give another key.
-    ``failed`` is the reason if there is no result; ``reused`` is true if the result was read from a file.
+    ``key`` is a digest of everything that decides the result, so a result made with other data, parameters or code has
+    another key and is never taken for this one. ``failed`` says why there is none; ``reused``, that it was read.
     """
 
     key: str
@@ -34,30 +34,30 @@ class StoredResult:
 
 
 class ResultsDataset(AbstractDataset[StoredResult, dict[str, Callable[[], StoredResult]]]):
-    """A folder of results. Each is saved as soon as it exists; loading gives one reading function per key.
+    """A folder of results. Each is saved by itself, when it is there; loading gives a function per key that reads it.
 
-    Failures are not saved, so the next run tries them again.
+    A failure is not a result: it is not kept, and is tried again the next time.
     """
 
     def __init__(self, *, folder: str, metadata: dict[str, Any] | None = None) -> None:
-        """Set the folder."""
+        """Name the folder."""
         self._folder = Path(folder)
         self.metadata = metadata
 
     def load(self) -> dict[str, Callable[[], StoredResult]]:
-        """The stored results by key; files that cannot be read (cut off by a full disk, say) are skipped."""
+        """What is there, by key; a file that cannot be read (cut off by a full disk, say) is not there."""
         paths = sorted(self._folder.glob(f"[!.]*{SUFFIX}"))
         return {path.stem: _Reader(path) for path in paths if _is_readable(path)}
 
     def save(self, data: StoredResult) -> None:
-        """Add a result atomically."""
+        """Add a result, whole or not at all."""
         if data.failed is not None or data.reused:
             return
         with replacing(self._folder / f"{data.key}{SUFFIX}") as partial:
             save_file(data.tensors, partial, metadata={RECORD: json.dumps(data.record)})
 
     def _exists(self) -> bool:
-        return True  # a missing folder counts as an empty one
+        return True  # nothing yet is a folder without results
 
     def _describe(self) -> dict[str, Any]:
         return {"folder": str(self._folder)}
@@ -84,14 +84,14 @@ def _is_readable(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class BenchmarkCell:
-    """The tracked run of one method on one data set in one setting with one seed: all that a report needs."""
+    """What was tracked of one method on one data set in one setting with one seed: all that a report needs."""
 
     tags: Mapping[str, str]
     parameters: Mapping[str, str]
     metrics: Mapping[str, float]
-    history: pd.DataFrame = field(repr=False)  # one row per measured step
+    history: pd.DataFrame = field(repr=False)  # a row per step that was measured
 
     @property
     def failed(self) -> bool:
-        """Whether the run ended without a result."""
+        """Whether it ended without a result."""
         return self.tags["status"] == "FAILED"

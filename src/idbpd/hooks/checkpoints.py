@@ -1,4 +1,4 @@
-"""Delete checkpoints after success."""
+"""What was kept for the case that a run does not come to its end goes when it has."""
 
 from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
@@ -8,11 +8,11 @@ from idbpd.datasets import FolderDataset
 
 
 class CheckpointHook:
-    """Cleans the checkpoint folders of the catalog when the whole pipeline has succeeded."""
+    """Clears the folders of the catalog that say so, once the whole pipeline has succeeded."""
 
     @hook_impl
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """All results are saved, so the checkpoints are no longer needed."""
+        """All results are saved: the states that led to them are not needed any more."""
         for name in sorted(pipeline.inputs()):
             dataset = catalog.get(name)
             if isinstance(dataset, FolderDataset):
