@@ -19,7 +19,7 @@ from idbpd.pipelines import (
 
 
 def register_pipelines() -> dict[str, Pipeline]:
-    """Return each stage by name, the default pipeline (all stages), and the pipelines that build on them."""
+    """Each stage by its own name, the way from raw data to certificate as the default, and what builds on it."""
     stages = {
         "ingestion": ingestion.create_pipeline(),
         "splitting": splitting.create_pipeline(),

@@ -162,7 +162,7 @@ def test_a_registered_model_is_verified_by_alias_and_version(logged: str) -> Non
 def test_every_way_to_alter_a_model_is_noticed(logged: str) -> None:
     stored = _stored(logged)
     (stored / "more.py").write_text("")
-    with pytest.raises(DataError, match=r"the file more.py was added since"):
+    with pytest.raises(DataError, match=r"the file more.py was added after"):
         verify_model(logged)
     (stored / "more.py").unlink()
     shutil.copy(stored / "served_model.py", stored / "kept")

@@ -95,7 +95,7 @@ def test_nobody_replaces_a_champion_that_they_were_not_compared_with(retrainings
     retrainings.conclude(passed=True, champion=None)
     retrainings.conclude(passed=True, champion=1)
     with pytest.raises(
-        ConfigurationError, match="was version 1 when the new model was compared with it, and is version 2"
+        ConfigurationError, match="was version 1 when the new model was compared with it, but is now version 2"
     ):
         make_champion(NAME, 1, instead_of=1)
     with pytest.raises(Exception, match="nothing was promoted: retrain again"):

@@ -61,7 +61,7 @@ def test_a_server_that_goes_away_in_the_middle_gets_the_rest_later(small_project
                     server.stop()
         assert process.wait(timeout=300) == 0, output
         assert "the tracking store cannot be reached, entries are kept on disk" in output
-        assert "sent by the next run or by: kedro sync" in output
+        assert "the next run sends it, or: kedro sync" in output
         client = MlflowClient(server.database)
         assert {run.info.status for run in _runs(client)} == {"RUNNING"}
         assert "away" in _failing_sync(small_project, server.uri)

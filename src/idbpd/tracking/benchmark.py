@@ -27,7 +27,7 @@ HISTORY = frozenset(
 
 
 class TrackedCellsDataset(AbstractDataset[StoredResult, list[BenchmarkCell]]):
-    """Saves each result to a folder and each cell to a child run; loads the cells of one benchmark.
+    """Saves each result to a folder and each cell to a child run of its own; loads the cells of one benchmark.
 
     Every execution of the benchmark has all its cells under one parent run. Cells reused from an earlier execution are
     tracked again, with the tag ``reused``. Loading reads only the tracking store. ``run`` is the parent run to load;
@@ -35,13 +35,13 @@ class TrackedCellsDataset(AbstractDataset[StoredResult, list[BenchmarkCell]]):
     """
 
     def __init__(self, *, folder: str, run: str | None = None, metadata: dict[str, Any] | None = None) -> None:
-        """Set the folder of the results, and the run to load."""
+        """Name the folder of the results, and the run to load."""
         self._files = ResultsDataset(folder=folder)
         self._run = run
         self.metadata = metadata
 
     def save(self, data: StoredResult) -> None:
-        """Save the file first, so that the result is not lost if tracking fails."""
+        """Keep the file first: what was computed is not lost when it cannot be tracked."""
         self._files.save(data)
         tags = data.record.get("tags")
         if tags is None or data.record.get("trial"):

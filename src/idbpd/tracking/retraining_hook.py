@@ -20,8 +20,8 @@ from idbpd.tracking.redaction import redact
 from idbpd.tracking.registry import last_judged, registered_name
 from idbpd.tracking.retraining import RetrainingDataset
 
-RETRAINING = "retraining"  # a pipeline with this output is a retraining
-FINGERPRINT = "fingerprint"  # the entry with the fingerprint of the data
+RETRAINING = "retraining"  # the output that makes a pipeline a retraining
+FINGERPRINT = "fingerprint"  # of the data
 PREFIX = "params:"
 PROGRAM = "program"  # the entry with the fingerprints of parameters, code and lock file
 
@@ -95,7 +95,7 @@ class RetrainingHook:
 
 def _data_sha256(pipeline: Pipeline, catalog: DataCatalog) -> str:
     if FINGERPRINT in pipeline.all_outputs():
-        with _quiet():  # the run itself will log the same lines
+        with _quiet():  # the run itself will say all this, if there is one
             SequentialRunner().run(pipeline.to_outputs(FINGERPRINT), catalog)
     return str(catalog.load(FINGERPRINT)["data_sha256"])
 
