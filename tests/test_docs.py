@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from idbpd.pipeline_registry import register_pipelines
 from tests.conftest import PROJECT
 
 PAGES = sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md")])
@@ -44,3 +45,15 @@ def _anchors(page: Path) -> set[str]:
 
 def test_pages_are_found() -> None:
     assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md"} <= {_name(page) for page in PAGES}
+
+
+def test_the_architecture_page_and_its_figure_name_all_pipelines_and_their_outputs() -> None:
+    pipelines = register_pipelines()
+    page = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", page))
+    assert set(pipelines) - {"__default__"} <= named
+    outputs = pipelines["__default__"].all_outputs()
+    assert outputs <= named
+    figure = (PROJECT / "docs" / "figures" / "data_flow.svg").read_text(encoding="utf-8")
+    entries = set(re.findall(r"<tspan[^>]*>(\w+)</tspan>", figure))
+    assert entries == outputs | {"source"}
