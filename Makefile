@@ -1,47 +1,55 @@
-# `make run` trains on the embedded data, `make test` runs every check. Both first make the environment .venv, once.
-# Another interpreter: make run PYTHON=/path/to/python3.11. Options of kedro run: make run ARGS="--params dataset=multi_digits,seed=1"
+# `make run` trains on the embedded data; `make test` runs every check. Both create the environment .venv when needed.
+# Another interpreter: make run PYTHON=/path/to/python3.11
+# Options of kedro run: make run ARGS="--params dataset=multi_digits,seed=1"
 
-# By the shell, because make's own functions take a path with a space in it for two.
+# From the shell, because make's own functions split a path at a space.
 ROOT := $(shell dirname "$(strip $(MAKEFILE_LIST))")
 
 ifneq ($(ROOT),.)
-# Called as `make -f somewhere/Makefile`: go there first, so that everything below can use relative paths.
-.PHONY: run test lock clean
-run test lock clean:
+# Called as `make -f somewhere/Makefile`: change to that folder first, because everything below uses relative paths.
+.PHONY: run check test hooks lock clean
+run check test hooks lock clean:
 	@$(MAKE) --no-print-directory -C "$(ROOT)" $@
 else
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-# Kedro and MLflow send no usage data; MLflow understands no other value.
+# Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
 export DO_NOT_TRACK := true
-# The isolated environment in which pip builds the package is pinned too.
+# Pins the isolated environment in which pip builds the package, too.
 export PIP_CONSTRAINT := requirements.lock
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run test lock clean
+.PHONY: run check test hooks lock clean
 
 run: .venv/ready
 	@$(BIN)/python -m kedro run $(ARGS)
 
-test: .venv/ready
+# The static checks.
+check: .venv/ready
 	$(BIN)/python -m ruff check
 	$(BIN)/python -m ruff format --check
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
+
+test: check
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-# The file `ready` is made last: an environment without it was interrupted, and is made anew from nothing.
+# Install the git hooks of .pre-commit-config.yaml: `make check` at every commit, `make test` at every push.
+hooks: .venv/ready
+	$(BIN)/pre-commit install
+
+# The file `ready` is written last. An environment without it was interrupted and is created again from scratch.
 .venv/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
 		{ echo "idbpd needs Python 3.11, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1); try: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
-	@echo "Making the environment .venv (once; a few minutes, mostly downloads)"
+	@echo "Creating the environment .venv (once; a few minutes, mostly downloads)"
 	@[ -e $@ ] || $(PYTHON) -m venv --clear .venv
 	@$(BIN)/python -m pip install -qq --editable ".[dev]"
 	@touch $@
 
-# What requirements.lock is made by: the newest versions that pyproject.toml admits, in an environment of their own. The build of
-# torch that was found (a CPU build has a local version) is not part of the pin.
+# Write requirements.lock: the newest versions that pyproject.toml allows, installed in a fresh environment. The local
+# version of torch (such as +cpu) is not part of the pin.
 lock:
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
 	@PIP_CONSTRAINT= .venv-lock/bin/python -m pip install -qq ".[dev]"

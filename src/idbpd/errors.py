@@ -1,13 +1,13 @@
-"""Errors that are the input's fault: shown to a person as one line, without a traceback."""
+"""Errors caused by the input. The command line shows them as one line, without a traceback."""
 
 
 class InputError(Exception):
-    """Something that was given is wrong; the message names it, its value and what would be right."""
+    """The input is wrong; the message names the input, its value and what is expected."""
 
 
 class ConfigurationError(InputError):
-    """A parameter, data set name or folder that cannot be used."""
+    """A parameter, data set name or folder is not usable."""
 
 
 class DataError(InputError):
-    """A data set that cannot be trained on."""
+    """The data cannot be used for training or scoring."""

@@ -1,4 +1,4 @@
-"""The pipelines by name."""
+"""All pipelines of the project by name."""
 
 from kedro.pipeline import Pipeline
 

@@ -6,17 +6,17 @@ from pathlib import Path
 from idbpd.hooks import CheckpointHook, ComputeHook, ConfigurationHook, SummaryHook
 from idbpd.tracking import RetrainingHook, TrackingHook
 
-# Kedro and MLflow would otherwise report home about every command; MLflow understands no other value than "true".
+# Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
 os.environ["DO_NOT_TRACK"] = "true"
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro-telemetry",)
 
-# Hooks run last in, first out: the configuration is checked before anything else, a retraining that is not needed ends
-# before a tracked run is opened, and the results are shown before it is closed. Checkpoints go last of all.
+# Kedro calls the last hook first. So the configuration is checked before anything else, an unneeded retraining ends
+# before a tracked run is opened, results are printed before the run is closed, and checkpoints are deleted last.
 HOOKS = (CheckpointHook(), TrackingHook(), RetrainingHook(), SummaryHook(), ComputeHook(), ConfigurationHook())
 
 
 def _data_root() -> str:
-    """Where raw data files are: ``IDBPD_DATA``, a folder or an address such as s3://..., else the project's folder."""
+    """The root of the raw data: ``IDBPD_DATA`` (a folder, or a URL such as s3://...), else ``data/01_raw``."""
     root = os.environ.get("IDBPD_DATA")
     if root and "://" in root:
         return root.rstrip("/")

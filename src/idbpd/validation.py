@@ -1,4 +1,4 @@
-"""Typed configuration, with what is wrong told in one line."""
+"""Typed configuration. An error names the wrong parameter in one line."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from idbpd.errors import ConfigurationError
 
 
 def validated(name: str, kind: Any, value: Any) -> Any:
-    """``value`` as a ``kind``; a `ConfigurationError` names the first part of it that cannot be one."""
+    """Convert ``value`` to the type ``kind``; a `ConfigurationError` names the first invalid part."""
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
@@ -18,7 +18,7 @@ def validated(name: str, kind: Any, value: Any) -> Any:
 
 
 def dotted_names(types: Mapping[str, Any]) -> list[str]:
-    """The names that a person can set, blocks taken apart."""
+    """The names that a user can set; a block gives one dotted name per field."""
     names = []
     for name, kind in types.items():
         if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -29,8 +29,8 @@ def dotted_names(types: Mapping[str, Any]) -> list[str]:
 
 
 def suggestion(name: str, valid: list[str], blocks: Iterable[str] = ()) -> str:
-    """What was probably meant by ``name``, and all that it could have been."""
-    # A forgotten block is as likely as a typing error: 'lambda' for 'problem.lambda'.
+    """The end of an error message: the most likely name, and all valid names."""
+    # Users forget the block as often as they mistype: 'lambda' for 'problem.lambda'.
     inside = [choice for choice in valid if choice.rpartition(".")[2] == name]
     close = inside or get_close_matches(name, [*blocks, *valid], n=1)
     return (f"; did you mean {close[0]!r}?" if close else ";") + f" valid parameters are {', '.join(sorted(valid))}"
@@ -44,6 +44,6 @@ def _first_problem(name: str, kind: Any, error: ValidationError) -> str:
     if problem["type"] == "missing":
         return f"parameter {path!r} is missing"
     message = problem["msg"]
-    own = message.removeprefix("Value error, ")  # which may begin with a name
-    told = own if own != message else message[0].lower() + message[1:]
-    return f"parameter {path!r} = {problem['input']!r} is not valid: {told}"
+    own = message.removeprefix("Value error, ")  # our own text: it may begin with a name, so its case stays
+    reason = own if own != message else message[0].lower() + message[1:]
+    return f"parameter {path!r} = {problem['input']!r} is not valid: {reason}"

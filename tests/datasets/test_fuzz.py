@@ -174,7 +174,7 @@ def test_arff(content: bytes) -> None:
 def test_mulan_xml(content: bytes) -> None:
     labels = _outcome(lambda: read_mulan_labels(content, "file"))
     if not isinstance(labels, str):
-        assert len(labels.names) == len(set(labels.names)) == len(labels.said_by) > 0
+        assert len(labels.names) == len(set(labels.names)) == len(labels.declared_in) > 0
 
 
 @many(700)

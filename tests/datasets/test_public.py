@@ -118,9 +118,9 @@ def test_without_a_network_the_error_says_what_to_do(tmp_path: Path) -> None:
         _dataset(path, address, "0" * 64, member="CHD_49.arff").load()
     message = str(error.value.__cause__)
     assert isinstance(error.value.__cause__, DataError)
-    assert message.startswith(f"{path} is not there and could not be downloaded from {address} (no connection). ")
+    assert message.startswith(f"{path} does not exist and could not be downloaded from {address} (no connection). ")
     assert f"put the file CHD_49.arff inside it at {path}" in message
-    assert message.endswith("or set the variable IDBPD_DATA to a folder that has chd49/CHD_49.arff")
+    assert message.endswith("or set the variable IDBPD_DATA to a folder that contains chd49/CHD_49.arff")
     assert "\n" not in message
     assert not path.parent.exists()
 

@@ -104,9 +104,9 @@ def test_another_encoding_can_be_named(tmp_path: Path) -> None:
         ("x,label:a,label:b\n1,0,1\n2,0.5,0\n", "patients.csv, line 3: label 'a' is 0.5; a label is 0 or 1"),
         ("x,label:a,label:b\n1,0,1\ntwo,1,0\n", "line 3: feature 'x' is 'two', which is not a number; list the"),
         ('x,label:a,label:b\n"1\n",0,1\n\n2,0\n', "patients.csv, line 5: the row has 2 values, but the header"),
-        ("x,label:a,label:b\n,0,1\n,1,0\n", "feature 'x' has no value at all; leave it out with ignore: [x]"),
+        ("x,label:a,label:b\n,0,1\n,1,0\n", "feature 'x' has no values; leave it out with ignore: [x]"),
         (b"x,label:a,label:b\n1,0,1\n\xe4,1,0\n", "patients.csv, line 3: byte 0xe4 is not utf-8; name the file's enc"),
-        ("x,label:a\n1,0\n".encode("utf-16-le"), "patients.csv, line 1: a zero byte; the file is not text, or its"),
+        ("x,label:a\n1,0\n".encode("utf-16-le"), "patients.csv, line 1: zero byte; the file is not text, or needs"),
     ],
 )
 def test_a_bad_file_is_named_with_the_line(tmp_path: Path, text: str | bytes, message: str) -> None:
@@ -119,7 +119,7 @@ def test_a_bad_file_is_named_with_the_line(tmp_path: Path, text: str | bytes, me
     ("options", "message"),
     [
         ({"labels": ["flu"], "tasks": {"a": ["flu"]}}, "both 'labels' and 'tasks' name the labels; keep one of them"),
-        ({"tasks": {"a": ["flu"], "b": ["flu"]}}, "label 'flu' stands in 'tasks' twice"),
+        ({"tasks": {"a": ["flu"], "b": ["flu"]}}, "label 'flu' is in 'tasks' twice"),
         ({"labels": ["flu", "strok"]}, "patients.csv has no column 'strok'; did you mean 'stroke'?"),
         ({"labels": ["xyz"]}, "has no column 'xyz'; its columns are age, ward, flu, stroke, visit, name"),
         ({"labels": ["flu"], "group": "patient"}, "has no column 'patient'"),

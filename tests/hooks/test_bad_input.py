@@ -73,7 +73,7 @@ class Run:
         ("--pipeline predict", "parameter 'input' is missing; for example: kedro run --pipeline predict"),
         ("--pipeline predict --params input=a.csv,output=b.csv", "cannot read a.csv: no such file or directory"),
         ("--pipeline predict --params input=a.xls,output=b.csv", "'a.xls' is not valid: the file name must end in"),
-        ("--pipeline training", "'calibrated_weights' of an earlier stage is not there; begin with kedro run"),
+        ("--pipeline training", "'calibrated_weights' of an earlier stage does not exist; start with kedro run"),
     ],
 )
 def test_it_is_named_in_one_line(run: Run, arguments: str, message: str) -> None:

@@ -106,7 +106,7 @@ def test_a_network_that_cannot_be_served_is_named(folder: Path) -> None:
             return (features if features.sum() > 0 else -features,)
 
     model = ExportedModel(LabelProbabilities(Branching()), FEATURES, TASKS, torch.randn(2, 4))
-    with pytest.raises(DatasetError, match="the network LabelProbabilities cannot be exported, and so not be served"):
+    with pytest.raises(DatasetError, match="the network LabelProbabilities cannot be exported for serving"):
         TrackedModelDataset(filepath=str(folder), run=RUN).save(model)
     assert not list(folder.parent.iterdir())
 
@@ -162,13 +162,13 @@ def test_a_registered_model_is_verified_by_alias_and_version(logged: str) -> Non
 def test_every_way_to_alter_a_model_is_noticed(logged: str) -> None:
     stored = _stored(logged)
     (stored / "more.py").write_text("")
-    with pytest.raises(DataError, match=r"the file more.py was added since"):
+    with pytest.raises(DataError, match=r"the file more.py was added after"):
         verify_model(logged)
     (stored / "more.py").unlink()
     shutil.copy(stored / "served_model.py", stored / "kept")
     (stored / "served_model.py").unlink()
     (stored / "kept").unlink()
-    with pytest.raises(DataError, match=r"the file served_model.py is gone since"):
+    with pytest.raises(DataError, match=r"the file served_model.py was removed after"):
         verify_model(logged)
     MlflowClient().set_logged_model_tags(logged.removeprefix("models:/"), {FILES_TAG: "{}"})
     with pytest.raises(DataError, match="contradict each other"):

@@ -102,7 +102,7 @@ def test_an_altered_model_scores_nothing(predict: Predict) -> None:
     (predict.folder / "served_model.py").write_text("import os; os.abort()\n")
     result = predict()
     assert result.exit_code == 1
-    assert "model: the file served_model.py was altered since the model was logged" in result.output
+    assert "model: the file served_model.py was altered after the model was logged" in result.output
     assert not (predict.project / "scores.csv").exists()
 
 

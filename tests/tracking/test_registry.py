@@ -95,7 +95,7 @@ def test_nobody_replaces_a_champion_that_they_were_not_compared_with(retrainings
     retrainings.conclude(passed=True, champion=None)
     retrainings.conclude(passed=True, champion=1)
     with pytest.raises(
-        ConfigurationError, match="was version 1 when the new model was compared with it, and is version 2"
+        ConfigurationError, match="was version 1 when the new model was compared with it, but is now version 2"
     ):
         make_champion(NAME, 1, instead_of=1)
     with pytest.raises(Exception, match="nothing was promoted: retrain again"):
@@ -130,7 +130,7 @@ class Command:
 def test_versions_are_listed_with_certificate_and_date_and_the_champion_goes_back(
     command: Command, retrainings: Retrainings
 ) -> None:
-    assert "nothing is registered as idbpd-yeast" in command("models").output
+    assert "no model is registered as idbpd-yeast" in command("models").output
     for passed, champion in ((True, None), (False, 1), (True, 1)):
         retrainings.conclude(passed=passed, champion=champion)
     shown = command("models").output
@@ -148,10 +148,10 @@ def test_versions_are_listed_with_certificate_and_date_and_the_champion_goes_bac
 @pytest.mark.parametrize(
     ("to", "message"),
     [
-        (["--to", "9"], "version 9 of idbpd-yeast never was the champion; versions that were: none"),
-        (["--to", "2"], "version 2 of idbpd-yeast never was the champion; versions that were: none"),
-        (["--to", "1"], "version 1 of idbpd-yeast is the champion already; earlier ones are none"),
-        ([], "version 1 of idbpd-yeast is the first champion: there is none before it"),
+        (["--to", "9"], "version 9 of idbpd-yeast was never the champion; former champions: none"),
+        (["--to", "2"], "version 2 of idbpd-yeast was never the champion; former champions: none"),
+        (["--to", "1"], "version 1 of idbpd-yeast is already the champion; other former champions: none"),
+        ([], "version 1 of idbpd-yeast is the first champion; there is no earlier one"),
     ],
 )
 def test_a_way_back_that_is_none_is_refused(
@@ -173,7 +173,7 @@ def test_an_altered_model_neither_comes_back_nor_is_compared_with(command: Comma
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
     result = command("rollback")
     assert result.exit_code == 1
-    assert "was altered since the model was logged" in result.output
+    assert "was altered after the model was logged" in result.output
     assert _aliases()["champion"] == 2
     MlflowClient().set_registered_model_alias(NAME, "champion", "1")
     with pytest.raises(DatasetError, match="was altered"):

@@ -43,10 +43,10 @@ def run(project: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         (
             "retrain",
             "split.test_fraction=0",
-            "parameter 'split.test_fraction' = 0 leaves no data to judge a new model by",
+            "parameter 'split.test_fraction' = 0 leaves no test data",
         ),
         ("retrain", "retrain.margin=-1", "parameter 'retrain.margin' = -1 is not valid"),
-        ("reproduce", "seed=0", "which run? name it: kedro run --pipeline reproduce --params run_id=..."),
+        ("reproduce", "seed=0", "parameter 'run_id' is missing: kedro run --pipeline reproduce --params run_id=..."),
         ("reproduce", "run_id=nope", "parameter 'run_id' = 'nope': there is no such run in the store"),
     ],
 )

@@ -60,14 +60,14 @@ def test_a_server_that_goes_away_in_the_middle_gets_the_rest_later(small_project
                 if line.startswith("constraint task"):  # the split is done, calibration begins
                     server.stop()
         assert process.wait(timeout=300) == 0, output
-        assert "the tracking store is away, what is to be tracked is kept on disk" in output
-        assert "sent by the next run or by: kedro sync" in output
+        assert "the tracking store cannot be reached, entries are kept on disk" in output
+        assert "the next run sends it, or: kedro sync" in output
         client = MlflowClient(server.database)
         assert {run.info.status for run in _runs(client)} == {"RUNNING"}
         assert "away" in _failing_sync(small_project, server.uri)
         _kedro(small_project, server.uri, "run", "--pipeline", "ingestion")  # nobody there from the beginning
         server.start()
-        assert "sent what 2 executions had left" in _kedro(small_project, server.uri, "sync")
+        assert "sent the entries of 2 executions" in _kedro(small_project, server.uri, "sync")
         _assert_complete(client, small_project)
     finally:
         server.stop()

@@ -1,4 +1,4 @@
-"""The commands of this project: ``kedro run``, ``models``, ``rollback`` and ``sync``. Kedro looks for them here."""
+"""The commands ``kedro run``, ``models``, ``rollback`` and ``sync``. Kedro finds them in this module."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""``kedro models`` and ``kedro rollback``: which versions there are, and back to an earlier one."""
+"""``kedro models`` lists the registered versions; ``kedro rollback`` returns to an earlier one."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from idbpd.tracking import verify_model
 from idbpd.tracking.connection import connect
 from idbpd.tracking.registry import Version, champion_of, make_champion, registered_name, versions
 
-_dataset = click.option("--dataset", help="The data set; that of globals.yml when it is not given.")
+_dataset = click.option("--dataset", help="The data set; default: the one in globals.yml.")
 _env = click.option("--env", help="The configuration environment whose mlflow.yml names the store.")
 
 
@@ -28,13 +28,13 @@ def models(metadata: ProjectMetadata, dataset: str | None, env: str | None) -> N
     name = _registered(metadata, dataset, env)
     found = versions(name)
     if not found:
-        raise click.ClickException(f"nothing is registered as {name}; kedro run --pipeline retrain does that")
-    # A fixed width where there is no terminal to ask, so that a log file is not folded at 80 columns.
+        raise click.ClickException(f"no model is registered as {name}; register one with kedro run --pipeline retrain")
+    # Without a terminal the width is fixed, so that a log file is not wrapped at 80 columns.
     Console(width=None if Console().is_terminal else 160).print(_table(name, found))
 
 
 @click.command()
-@click.option("--to", type=click.IntRange(min=1), help="The version; the one before the champion when it is not given.")
+@click.option("--to", type=click.IntRange(min=1), help="The version; default: the champion before the current one.")
 @_dataset
 @_env
 @click.pass_obj
@@ -44,9 +44,9 @@ def rollback(metadata: ProjectMetadata, to: int | None, dataset: str | None, env
     try:
         champion = champion_of(name)
         if champion is None:
-            raise ConfigurationError(f"{name} has no champion to go back from")
+            raise ConfigurationError(f"{name} has no champion")
         target = _target(name, champion, to)
-        with TemporaryDirectory(prefix="idbpd-model-") as folder:  # nothing that was altered since comes into use
+        with TemporaryDirectory(prefix="idbpd-model-") as folder:  # an altered model must not become the champion
             verify_model(f"models:/{name}/{target}", Path(folder))
         make_champion(name, target, instead_of=champion.number)
     except InputError as error:
@@ -55,24 +55,24 @@ def rollback(metadata: ProjectMetadata, to: int | None, dataset: str | None, env
 
 
 def _target(name: str, champion: Version, to: int | None) -> int:
-    """The version to go back to, if it was in use once."""
+    """The version to return to; it must have been the champion before."""
     used = {version.number: version for version in versions(name) if version.verdict == "promoted"}
     if to is None:
         to = next((number for number in sorted(used, reverse=True) if number < champion.number), None)
         if to is None:
             raise ConfigurationError(
-                f"version {champion.number} of {name} is the first champion: there is none before it"
+                f"version {champion.number} of {name} is the first champion; there is no earlier one"
             )
     choice = ", ".join(str(number) for number in sorted(used) if number != champion.number) or "none"
     if to == champion.number:
-        raise ConfigurationError(f"version {to} of {name} is the champion already; earlier ones are {choice}")
+        raise ConfigurationError(f"version {to} of {name} is already the champion; other former champions: {choice}")
     if to not in used:
-        raise ConfigurationError(f"version {to} of {name} never was the champion; versions that were: {choice}")
+        raise ConfigurationError(f"version {to} of {name} was never the champion; former champions: {choice}")
     return to
 
 
 def _registered(metadata: ProjectMetadata, dataset: str | None, env: str | None) -> str:
-    """Connect to the store and name the registered model."""
+    """Connect to the store and return the name of the registered model."""
     arguments = dict(settings.CONFIG_LOADER_ARGS)
     loader = settings.CONFIG_LOADER_CLASS(
         conf_source=str(metadata.project_path / settings.CONF_SOURCE), env=env, **arguments

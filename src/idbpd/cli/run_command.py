@@ -1,4 +1,4 @@
-"""``kedro run`` as users of this project meet it: the standard command, with errors of the input told in one line."""
+"""``kedro run``: Kedro's command, with input errors shown in one line and the exit codes of this project."""
 
 import functools
 import logging
@@ -16,16 +16,16 @@ from kedro.framework.project import LOGGING, pipelines
 from kedro.framework.startup import ProjectMetadata
 from kedro.io import AbstractDataset, DatasetError
 
-import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin looks
+import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin is loaded
 from idbpd.errors import ConfigurationError, InputError
 from idbpd.exit_codes import NothingToDo
 from idbpd.tracking.redaction import print_redacted, redact
 
-# Errors of others that are about what was given as well: a file that is not there, or that cannot be parsed.
-FAULTS_OF_THE_INPUT = (InputError, MissingConfigException, yaml.YAMLError, DatasetError)
+# Our own input errors, and those of Kedro and YAML: a missing or malformed file.
+INPUT_ERRORS = (InputError, MissingConfigException, yaml.YAMLError, DatasetError)
 
 
-# Outputs of a pipeline whose content says how the command ends: "message" and "exit_code".
+# Pipeline outputs that contain the "message" and the "exit_code" of the command.
 CONCLUSIONS = ("retraining", "reproduction")
 
 
@@ -35,7 +35,7 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
         metadata: ProjectMetadata | None = click.get_current_context().obj
         configure_logging(metadata, options["conf_source"])
         if options["pipeline"] and not options["pipelines"]:
-            # Both spellings are ours to document; Kedro warns about the shorter one at every run.
+            # We support both spellings; Kedro warns about `--pipeline` at every run.
             options["pipelines"], options["pipeline"] = [options["pipeline"]], None
         try:
             _require_pipelines(options["pipelines"])
@@ -50,14 +50,14 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             logging.getLogger("kedro").debug("full error", exc_info=error)
             raise click.ClickException(line) from error
-        _end_as_recorded(result)
+        _exit_with_recorded_code(result)
         return result
 
     return run_or_explain
 
 
-def _end_as_recorded(result: Mapping[str, AbstractDataset[Any, Any]]) -> None:
-    """End with the exit code of what came out, where a pipeline came to a conclusion rather than to files alone."""
+def _exit_with_recorded_code(result: Mapping[str, AbstractDataset[Any, Any]]) -> None:
+    """If a pipeline ended with a conclusion, print its message and exit with its code."""
     for name in CONCLUSIONS:
         if name in result:
             conclusion = result[name].load()
@@ -67,15 +67,15 @@ def _end_as_recorded(result: Mapping[str, AbstractDataset[Any, Any]]) -> None:
 
 
 def explanation(error: BaseException) -> str | None:
-    """The error of the input that ``error`` came from, in one line; None where it is not the input's fault."""
-    faults = [cause for cause in _chain(error) if isinstance(cause, FAULTS_OF_THE_INPUT)]
-    # Kedro wraps what a node or a dataset raises; what we said ourselves says it best.
-    best = next((fault for fault in faults if isinstance(fault, InputError)), faults[0] if faults else None)
+    """The input error that caused ``error``, in one line; None if the input did not cause it."""
+    causes = [cause for cause in _chain(error) if isinstance(cause, INPUT_ERRORS)]
+    # Kedro wraps the errors of nodes and datasets; our own message is the clearest.
+    best = next((cause for cause in causes if isinstance(cause, InputError)), causes[0] if causes else None)
     return None if best is None else redact(" ".join(str(best).split()))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what it came from; an error raised again from its own wrapper makes a ring."""
+    """The error and its causes; an error that was raised again from its own wrapper makes a cycle."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -91,12 +91,12 @@ def _require_pipelines(names: Iterable[str]) -> None:
 
 
 def configure_logging(metadata: ProjectMetadata | None, conf_source: str | None) -> None:
-    """Use the project's logging file from any of its folders; Kedro looks for it in the working directory only."""
+    """Use the project's logging.yml from any of its folders; Kedro reads it from the working directory only."""
     folder = Path(conf_source) if conf_source else (metadata.project_path if metadata else Path()) / "conf"
     path = folder / "logging.yml"
     if "KEDRO_LOGGING_CONFIG" not in os.environ and path.is_file():
         LOGGING.configure(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
-assert kedro_run.callback is not None  # it is a command made from a function
+assert kedro_run.callback is not None  # for mypy: Kedro's command always has one
 run = click.Command("run", params=kedro_run.params, callback=_one_line_errors(kedro_run.callback), help=kedro_run.help)

@@ -1,23 +1,23 @@
-"""``kedro sync``: send to the tracking store what earlier runs could not."""
+"""``kedro sync``: send entries that earlier runs could not send to the tracking store."""
 
 import click
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import ProjectMetadata
 
-from idbpd.cli.run_command import FAULTS_OF_THE_INPUT, configure_logging, explanation
+from idbpd.cli.run_command import INPUT_ERRORS, configure_logging, explanation
 from idbpd.tracking.settings import TrackingSettings
 from idbpd.tracking.sync import synchronise
 from idbpd.validation import validated
 
 
 @click.command()
-@click.option("--env", "-e", help="The configuration environment, as of kedro run.")
+@click.option("--env", "-e", help="The configuration environment, as for kedro run.")
 @click.pass_obj
 def sync(metadata: ProjectMetadata, env: str | None) -> None:
-    """Send to the tracking store what earlier runs could not."""
+    """Send entries that earlier runs could not send to the tracking store."""
     configure_logging(metadata, None)
     try:
         config = KedroSession.create(metadata.project_path, env=env).load_context().config_loader["mlflow"]
         click.echo(synchronise(metadata.project_path, validated("mlflow", TrackingSettings, config)))
-    except FAULTS_OF_THE_INPUT as error:
+    except INPUT_ERRORS as error:
         raise click.ClickException(explanation(error) or "") from error

@@ -1,4 +1,4 @@
-"""Kedro datasets: where tables come from, and how tensors, tasks and results are kept."""
+"""Kedro datasets: sources of tables, and files for tensors, tasks and results."""
 
 from idbpd.datasets.arff import ArffDataset
 from idbpd.datasets.atomic import AtomicDataset

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Atomic writes: a file is either complete or absent."""
 
 import os
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from kedro.io import AbstractDataset
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path beside ``path`` to write to; it takes the place of ``path`` when the block ends well, else it is removed.
+    """Give a temporary path to write to; it replaces ``path`` if the block succeeds and is removed otherwise.
 
-    A run that is killed while it saves must not leave half a file behind: a later run would take it for a result.
+    A run that is killed while saving must not leave a partial file, because a later run would use it as a result.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
@@ -40,7 +40,7 @@ class AtomicDataset(AbstractDataset[Any, Any]):
             raise ValueError(f"an atomic dataset needs a dataset with a 'filepath', got {dataset}")
         self._config = dataset
         self._path = Path(dataset["filepath"])
-        self._at(self._path)  # a wrong type or argument shows here, before anything runs
+        self._at(self._path)  # finds a wrong type or argument before anything runs
         self.metadata = metadata
 
     @property

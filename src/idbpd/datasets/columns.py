@@ -1,4 +1,4 @@
-"""From columns, as a CSV or Parquet file or a data frame has them, to a multi-label table."""
+"""Convert the columns of a CSV file, Parquet file or data frame into a multi-label table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,17 +22,17 @@ GROUP_COLUMN = "group"
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of a table are; whatever has no other role is a feature."""
+    """The roles of a table's columns; a column without a role is a feature."""
 
     labels: Sequence[str]
     tasks: Mapping[str, Sequence[str]] | None = None  # the labels by task, the most important task first
     group: str | None = None
-    categorical: Sequence[str] = field(default_factory=tuple)  # features that are one column per value
+    categorical: Sequence[str] = field(default_factory=tuple)  # become one 0/1 feature per value
     ignore: Sequence[str] = field(default_factory=tuple)
 
 
 def frame_to_table(frame: pd.DataFrame, origin: Origin) -> MultiLabelTable:
-    """The table in a data frame: columns ``label:<name>`` are labels, a column ``group`` names groups."""
+    """Convert a data frame: columns ``label:<name>`` are labels, the column ``group`` names groups."""
     names = [str(name) for name in frame.columns]
     roles = Roles(
         labels=[name for name in names if name.startswith(LABEL_PREFIX)],
@@ -44,7 +44,7 @@ def frame_to_table(frame: pd.DataFrame, origin: Origin) -> MultiLabelTable:
 
 
 def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLabelTable:
-    """Turn columns into numbers; an error names the place of the first value that is none."""
+    """Convert columns to numbers; an error names the place of the first value that is not a number."""
     names = columns.column_names
     require_names(names, origin)
     if columns.num_rows == 0:
@@ -53,7 +53,7 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLa
     for name in [*special, *roles.categorical]:
         if name not in names:
             close = get_close_matches(name, names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; its columns are {_listed(names)}"
+            hint = f"; did you mean {close[0]!r}?" if close else f"; its columns are {listed_names(names)}"
             raise ConfigurationError(f"{origin.name} has no column {name!r}{hint}")
     features, feature_names = list[NDArray[np.float32]](), list[str]()
     for name in names:
@@ -80,16 +80,21 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLa
 
 
 def require_names(names: Sequence[str], origin: Origin) -> None:
-    """Raise an error when a column has no name, or that of another: nobody could say which of them is meant."""
+    """Raise a `DataError` if a column has no name or two columns have the same name."""
     first: dict[str, int] = {}
     for at, name in enumerate(names, start=1):
         if not name.strip():
             raise DataError(f"{origin.name}: column {at} has no name")
         if "\n" in name or "\r" in name:
-            raise DataError(f"{origin.name}: the name of column {at} goes over several lines; is a quote out of place?")
+            raise DataError(f"{origin.name}: the name of column {at} spans several lines; is a quote missing?")
         if name in first:
             raise DataError(f"{origin.name}: columns {first[name]} and {at} are both named {name!r}")
         first[name] = at
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """At most ten names and the number of the others, for error messages."""
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 def _shown(labels: Sequence[str]) -> tuple[str, ...]:
@@ -99,13 +104,13 @@ def _shown(labels: Sequence[str]) -> tuple[str, ...]:
 def _numbers(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.float32]:
     kind = column.type
     if pa.types.is_boolean(kind) or _is_number(kind):
-        # What is too large for four bytes becomes infinite here, and the check for finite features says so.
+        # Values too large for float32 become infinite here; the check for finite features reports them.
         with np.errstate(over="ignore"):
             values: NDArray[np.float32] = pc.cast(column, pa.float64(), safe=False).to_numpy().astype(np.float32)
         return values
     if pa.types.is_null(kind):
-        raise DataError(f"{origin.name}: feature {name!r} has no value at all; leave it out with ignore: [{name}]")
-    row = _first_text_that_is_no_number(column)
+        raise DataError(f"{origin.name}: feature {name!r} has no values; leave it out with ignore: [{name}]")
+    row = _first_non_number(column)
     raise DataError(
         f"{origin.of(row)}: feature {name!r} is {column[row].as_py()!r}, which is not a number; list the column under "
         "'categorical' (a feature per value) or 'ignore'"
@@ -134,7 +139,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _indicators(column: pa.ChunkedArray, name: str, origin: Origin) -> list[tuple[str, NDArray[np.float32]]]:
-    """A column of 0 and 1 for each value, in the order of the values."""
+    """A column of 0 and 1 per value, values in sorted order."""
     if column.null_count:
         raise DataError(f"{origin.of(_first(pc.is_null(column)))}: feature {name!r} is missing")
     encoded = column.combine_chunks().dictionary_encode()
@@ -151,7 +156,7 @@ def _groups(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.in
     return codes
 
 
-def _first_text_that_is_no_number(column: pa.ChunkedArray) -> int:
+def _first_non_number(column: pa.ChunkedArray) -> int:
     for row, value in enumerate(column.to_pylist()):
         try:
             float(value if value is not None else 0)
@@ -169,7 +174,3 @@ def _stacked(columns: Sequence[NDArray[Number]], rows: int, kind: type[Number]) 
     for at, column in enumerate(columns):
         stacked[:, at] = column
     return stacked
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

@@ -1,4 +1,4 @@
-"""The embedded data set: pairs of handwritten digits that come with scikit-learn, so that nothing is downloaded."""
+"""The embedded data set: pairs of scikit-learn's bundled handwritten digits. Nothing is downloaded."""
 
 from typing import Any, NoReturn
 
@@ -21,19 +21,19 @@ class ComposedDigitsDataset(AbstractDataset[Any, MultiLabelTable]):
     def __init__(
         self, *, pairs: int, seed: int, groups: int = 10, offset: int = 2, metadata: dict[str, Any] | None = None
     ) -> None:
-        """Say how many pairs to draw and from which seed."""
+        """Set the number of pairs and the seed."""
         self._recipe: dict[str, Any] = {"pairs": pairs, "seed": seed, "groups": groups, "offset": offset}
         self.metadata = metadata
 
     def load(self) -> MultiLabelTable:
-        """Compose the table; the same recipe gives the same table everywhere."""
+        """Compose the table; the same arguments give the same table on every machine."""
         bundled = load_digits()
         return compose_pairs(
             np.asarray(bundled.images), np.asarray(bundled.target), brightest=BRIGHTEST, **self._recipe
         )
 
     def save(self, data: Any) -> NoReturn:  # noqa: ARG002
-        """Refuse: the digits come with a library."""
+        """Not supported: the digits are part of scikit-learn."""
         raise DatasetError("the bundled digits are read-only")
 
     def _exists(self) -> bool:

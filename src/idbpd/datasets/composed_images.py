@@ -1,4 +1,4 @@
-"""Multi-MNIST and its kin: pairs of real images, composed when they are loaded."""
+"""Multi-MNIST and similar data sets: pairs of images, composed on load."""
 
 from typing import Any, NoReturn
 
@@ -13,7 +13,7 @@ BRIGHTEST = 255
 
 
 class ComposedImagesDataset(AbstractDataset[Any, MultiLabelTable]):
-    """Pairs of images from an IDX file, with the classes from another; `compose_pairs` says how a pair is made.
+    """Pairs of images from one IDX file, with their classes from another; `compose_pairs` describes a pair.
 
     ```yaml
     multi_mnist:
@@ -39,14 +39,14 @@ class ComposedImagesDataset(AbstractDataset[Any, MultiLabelTable]):
         class_names: list[str] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Name the two files, in the form of an `IdxDataset`, and say how many pairs to draw and from which seed."""
+        """Set the two files (arguments of `IdxDataset`), the number of pairs and the seed."""
         self._images, self._classes = IdxDataset(**images), IdxDataset(**classes)
         self._recipe: dict[str, Any] = {"pairs": pairs, "offset": offset, "groups": groups, "seed": seed}
         self._class_names = class_names
         self.metadata = metadata
 
     def load(self) -> MultiLabelTable:
-        """Compose the table; the same files and recipe give the same table everywhere."""
+        """Compose the table; the same files and arguments give the same table on every machine."""
         images, classes = self._images.load(), self._classes.load()
         if images.ndim != 3 or images.dtype != "uint8" or classes.shape != images.shape[:1]:
             raise DataError(
@@ -56,7 +56,7 @@ class ComposedImagesDataset(AbstractDataset[Any, MultiLabelTable]):
         return compose_pairs(images, classes, brightest=BRIGHTEST, class_names=self._class_names, **self._recipe)
 
     def save(self, data: Any) -> NoReturn:  # noqa: ARG002
-        """Refuse: the images are somebody else's."""
+        """Not supported: the images are source files."""
         raise DatasetError("composed images are read-only")
 
     def _exists(self) -> bool:

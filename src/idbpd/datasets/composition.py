@@ -1,4 +1,4 @@
-"""Composed images: two pictures on one canvas, as Multi-MNIST is made."""
+"""Composed images: two pictures on one canvas, as in Multi-MNIST."""
 
 from collections.abc import Sequence
 
@@ -25,13 +25,13 @@ def compose_pairs(
     """Put two different images on one canvas: one at the top left, one ``offset`` pixels down and right.
 
     Where they overlap the brighter pixel wins; pixels are divided by ``brightest``. The labels of a pair are the
-    classes of both images (one label when they agree). The images are first dealt at random into ``groups``, and both
-    images of a pair come from the same group: a split that keeps groups together never shows a test image in training,
-    which a split of pairs drawn from one pool would.
+    classes of both images (one label if both have the same class). The images are first divided at random into
+    ``groups``, and both images of a pair come from the same group. A split that keeps groups whole therefore never uses
+    a test image in training; with pairs drawn from one pool it would.
     """
     if len(images) < 2 * groups:
         raise ConfigurationError(
-            f"{len(images)} images are too few for pairs in {groups} groups; two per group is least"
+            f"{len(images)} images are too few for pairs in {groups} groups; each group needs at least 2"
         )
     generator = np.random.default_rng(seed)
     dealt = np.array_split(generator.permutation(len(images)), groups)

@@ -1,4 +1,4 @@
-"""A file of features without labels: what a trained model is asked about."""
+"""A file of features without labels, to be scored by a trained model."""
 
 import logging
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from kedro.io import AbstractDataset, DatasetError
 from numpy.typing import NDArray
 
 from idbpd.datasets.arff.reader import LabelNames, read_arff
-from idbpd.datasets.columns import Roles, columns_to_table, require_names
+from idbpd.datasets.columns import Roles, columns_to_table, listed_names, require_names
 from idbpd.datasets.table import MultiLabelTable, Origin
 from idbpd.datasets.table_checks import require_finite
 from idbpd.datasets.tabular import read_csv, read_parquet
@@ -25,15 +25,15 @@ FORMATS = (".csv", ".parquet", ".arff")
 
 @dataclass(frozen=True)
 class FeatureFile:
-    """The columns of a file, of which a model takes those that it knows by name."""
+    """The columns of a file; a model selects its features by name."""
 
     columns: pa.Table | MultiLabelTable
     origin: Origin
 
     def matrix(self, names: Sequence[str]) -> NDArray[np.float32]:
-        """The features of these names, in this order; a `DataError` when one is missing, or is not a finite number.
+        """The features with these names, in this order; a `DataError` if one is missing or not finite.
 
-        A feature ``colour=red`` is made from a column ``colour``, as it was made for training.
+        A feature ``colour=red`` is computed from a column ``colour``, as in training.
         """
         table = self.columns if isinstance(self.columns, MultiLabelTable) else self._table(self.columns, names)
         at = {name: column for column, name in enumerate(table.feature_names)}
@@ -41,7 +41,7 @@ class FeatureFile:
         if missing:
             raise DataError(
                 f"{self.origin.name}: {len(missing)} of the model's {len(names)} features are missing, "
-                f"the first is {missing[0]!r}; its columns are {_listed(table.feature_names)}"
+                f"the first is {missing[0]!r}; its columns are {listed_names(table.feature_names)}"
             )
         chosen = [at[name] for name in names]
         features = table.features[:, chosen]
@@ -49,11 +49,11 @@ class FeatureFile:
         require_finite(wanted)
         unused = [name for name in table.feature_names if name not in set(names)]
         if unused:
-            logger.info("not features of the model, and so not used: %s", _listed(unused))
+            logger.info("ignored, not features of the model: %s", listed_names(unused))
         return wanted.dense_features(slice(None))
 
     def _table(self, columns: pa.Table, names: Sequence[str]) -> MultiLabelTable:
-        """The columns that the model knows, as numbers."""
+        """The columns that the model uses, as numbers."""
         require_names(columns.column_names, self.origin)
         known = set(columns.column_names)
         values: dict[str, list[str]] = {}  # the categories that the model knows, by column
@@ -64,16 +64,18 @@ class FeatureFile:
         used = [column for column in columns.column_names if column in set(names) or column in values]
         unused = [column for column in columns.column_names if column not in used]
         if unused:
-            logger.info("%s: not features of the model, and so not used: %s", self.origin.name, _listed(unused))
+            logger.info("%s: ignored, not features of the model: %s", self.origin.name, listed_names(unused))
         if not used:
-            raise DataError(f"{self.origin.name} has none of the model's features; its columns are {_listed(unused)}")
+            raise DataError(
+                f"{self.origin.name} has none of the model's features; its columns are {listed_names(unused)}"
+            )
         table = columns_to_table(columns.select(used), Roles(labels=(), categorical=list(values)), self.origin)
         return self._with_all_categories(table, names, values)
 
     def _with_all_categories(
         self, table: MultiLabelTable, names: Sequence[str], values: dict[str, list[str]]
     ) -> MultiLabelTable:
-        """The table with the categories that the file happens not to have; a category new to the model is an error."""
+        """Add zero columns for categories that the file does not contain; refuse categories that the model lacks."""
         features = table.dense_features(slice(None))
         for at, name in enumerate(table.feature_names):
             if name not in set(names):
@@ -81,7 +83,7 @@ class FeatureFile:
                 row = int(np.flatnonzero(features[:, at])[0])
                 raise DataError(
                     f"{self.origin.of(row)}: {column!r} is {value!r}, which the model does not know; "
-                    f"it knows {_listed(values[column])}"
+                    f"it knows {listed_names(values[column])}"
                 )
         absent = [name for name in names if name not in table.feature_names and name.partition("=")[0] in values]
         zeros = np.zeros((len(features), len(absent)), dtype=features.dtype)
@@ -91,10 +93,10 @@ class FeatureFile:
 
 
 class FeatureFileDataset(AbstractDataset[NoReturn, FeatureFile]):
-    """A CSV, Parquet or ARFF file to score. The path is the user's own, seen from the working directory."""
+    """A CSV, Parquet or ARFF file to score. The path is relative to the working directory."""
 
     def __init__(self, *, file: str | None, parameter: str, metadata: dict[str, Any] | None = None) -> None:
-        """Take the path that the parameter of that name gave."""
+        """Take the path; ``parameter`` is the name of the parameter that set it, for errors."""
         self._path = required_path(file, parameter, FORMATS)
         self.metadata = metadata
 
@@ -111,7 +113,7 @@ class FeatureFileDataset(AbstractDataset[NoReturn, FeatureFile]):
         return FeatureFile(table, table.origin)
 
     def save(self, data: NoReturn) -> NoReturn:  # noqa: ARG002
-        """Refuse: it is the user's file."""
+        """Not supported: the file belongs to the user."""
         raise DatasetError("a file to score is read-only")
 
     def _content(self) -> bytes:
@@ -122,7 +124,7 @@ class FeatureFileDataset(AbstractDataset[NoReturn, FeatureFile]):
 
     def _exists(self) -> bool:
         if not self._path.is_file():
-            self._content()  # says why
+            self._content()  # raises an error with the reason
         return True
 
     def _describe(self) -> dict[str, Any]:
@@ -130,7 +132,7 @@ class FeatureFileDataset(AbstractDataset[NoReturn, FeatureFile]):
 
 
 def required_path(file: str | None, parameter: str, formats: Sequence[str]) -> Path:
-    """The path that a parameter gave; a `ConfigurationError` when it gave none, or one of another format."""
+    """The path set by a parameter; a `ConfigurationError` if it is missing or has another format."""
     if not file:
         raise ConfigurationError(
             f"parameter {parameter!r} is missing; for example: "
@@ -141,7 +143,3 @@ def required_path(file: str | None, parameter: str, formats: Sequence[str]) -> P
             f"parameter {parameter!r} = {file!r} is not valid: the file name must end in {' or '.join(formats)}"
         )
     return Path(file)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

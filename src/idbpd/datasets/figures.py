@@ -11,16 +11,16 @@ from matplotlib.figure import Figure
 
 from idbpd.datasets.atomic import replacing
 
-# A hundredth of a point is finer than any printer; six digits, as matplotlib writes them, double the file.
+# Two digits are finer than any printer; matplotlib's six would double the file size.
 _DIGITS = re.compile(r"(\d+\.\d\d)\d+")
 _INDENT = re.compile(r"^ +", re.MULTILINE)
 
 
 class FiguresDataset(AbstractDataset[dict[str, Figure], None]):
-    """Saves figures by their file names, the same figure always as the same file: no date, no random identifiers."""
+    """Saves figures by file name. The same figure always gives the same file: no date, no random identifiers."""
 
     def __init__(self, *, folder: str, metadata: dict[str, Any] | None = None) -> None:
-        """Name the folder."""
+        """Set the folder."""
         self._folder = Path(folder)
         self.metadata = metadata
 
@@ -30,7 +30,7 @@ class FiguresDataset(AbstractDataset[dict[str, Figure], None]):
         return self._folder
 
     def save(self, data: dict[str, Figure]) -> None:
-        """Write every figure, each whole or not at all; those of an earlier report that are no more are removed."""
+        """Write every figure atomically, and delete figures of an earlier report that no longer exist."""
         for name, figure in data.items():
             text = StringIO()
             with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
@@ -42,7 +42,7 @@ class FiguresDataset(AbstractDataset[dict[str, Figure], None]):
                 path.unlink()
 
     def load(self) -> NoReturn:
-        """Refuse: figures are looked at."""
+        """Not supported: figures are only written."""
         raise DatasetError("figures are only written")
 
     def _exists(self) -> bool:

@@ -1,4 +1,4 @@
-"""A file somewhere, local or not, that a format turns into data: what the datasets of this package have in common."""
+"""Base class of datasets that read one file, local or remote."""
 
 from abc import abstractmethod
 from copy import deepcopy
@@ -17,7 +17,7 @@ Data = TypeVar("Data")
 class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
     """Reads and writes the bytes of one file through fsspec: a local path, ``http://``, ``s3://`` and so on.
 
-    Like any file dataset of Kedro it can be versioned. A format says what the bytes mean, in `_parse` and `_render`.
+    It supports Kedro's versions. A subclass defines the format in `_parse` and `_render`.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
         fs_args: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Name the file; ``credentials`` and ``fs_args`` go to its file system."""
+        """Set the file; ``credentials`` and ``fs_args`` are passed to its file system."""
         protocol, path = get_protocol_and_path(filepath, version)
         self._protocol = protocol
         options = {**deepcopy(fs_args or {}), **deepcopy(credentials or {})}
@@ -37,18 +37,18 @@ class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
             options.setdefault("auto_mkdir", True)
         try:
             self._fs = fsspec.filesystem(protocol, **options)
-        except (ImportError, ValueError) as error:  # a file system that is not installed, or that nobody knows
+        except (ImportError, ValueError) as error:  # the file system is not installed or not known
             raise ConfigurationError(f"cannot open {filepath}: {error}") from error
         self.metadata = metadata
         super().__init__(PurePosixPath(path), version, exists_function=self._fs.exists, glob_function=self._fs.glob)
 
     @abstractmethod
     def _parse(self, content: bytes, name: str) -> Data:
-        """What the bytes of the file ``name`` mean."""
+        """Convert the bytes of the file ``name`` to data."""
 
     @abstractmethod
     def _render(self, data: Data) -> bytes:
-        """The bytes that mean ``data``."""
+        """Convert data to the bytes of the file."""
 
     @property
     def path(self) -> str:
@@ -72,7 +72,7 @@ class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
             with self._fs.open(path, "rb") as file:
                 content: bytes = file.read()
         except OSError as error:
-            # Some file systems give the path as the only text of a missing file.
+            # For a missing file, the message of some file systems is only the path.
             reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
             raise DataError(f"cannot read {path}: {reason}") from error
         return content

@@ -1,4 +1,4 @@
-"""IDX, the format of the MNIST files: a header that says type and sizes, then the numbers, all big-endian."""
+"""IDX, the format of the MNIST files: a header with type and sizes, then the numbers, all big-endian."""
 
 import gzip
 import math
@@ -18,7 +18,7 @@ TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: 
 
 
 class IdxDataset(FileDataset[NDArray[Any]]):
-    """An array of numbers in an IDX file, compressed with gzip or not: the content tells, not the name.
+    """An array of numbers in an IDX file. Gzip compression is detected from the content, not from the name.
 
     ```yaml
     digits:
@@ -37,7 +37,7 @@ class IdxDataset(FileDataset[NDArray[Any]]):
 
 
 def decompressed(content: bytes, name: str) -> bytes:
-    """The content of a file that may be compressed with gzip."""
+    """Decompress the content if it is compressed with gzip."""
     if not content.startswith(GZIP_MAGIC):
         return content
     try:
@@ -67,7 +67,7 @@ def parse_idx(content: bytes, name: str) -> NDArray[Any]:
     shape = tuple(int.from_bytes(content[at : at + 4]) for at in range(4, begin, 4))
     if 0 in shape:
         raise DataError(f"{name}: the header says {' x '.join(str(size) for size in shape)}: the file has no values")
-    # Counted in Python's integers: the product of four-byte sizes overflows any other.
+    # Python integers: a product of four-byte sizes could overflow a numpy integer.
     expected = begin + math.prod(shape) * kind.itemsize
     if len(content) != expected:
         sizes = " x ".join(str(size) for size in shape)

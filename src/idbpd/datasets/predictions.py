@@ -1,4 +1,4 @@
-"""Label probabilities on disk, in the format that the file's name asks for."""
+"""Label probabilities on disk; the file name decides the format."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ FORMATS = {".csv": "pandas.CSVDataset", ".parquet": "pandas.ParquetDataset"}
 
 
 class PredictionsDataset(AtomicDataset):
-    """A table of probabilities in a CSV or Parquet file, whole or not there."""
+    """A table of probabilities in a CSV or Parquet file, written atomically."""
 
     def __init__(self, *, file: str | None, parameter: str, metadata: dict[str, Any] | None = None) -> None:
-        """Take the path that the parameter of that name gave, seen from the working directory."""
+        """Take the path, relative to the working directory; ``parameter`` is its parameter's name, for errors."""
         path = required_path(file, parameter, tuple(FORMATS))
         dataset = {"type": FORMATS[path.suffix], "filepath": str(path.resolve()), "save_args": {"index": False}}
         super().__init__(dataset=dataset, metadata=metadata)

@@ -1,4 +1,4 @@
-"""Data sets that somebody publishes: downloaded when they are not there, and known by their checksum."""
+"""Published data sets: missing files are downloaded, and every file has a known checksum."""
 
 import hashlib
 import logging
@@ -22,15 +22,15 @@ from idbpd.terminal import TerminalBar
 logger = logging.getLogger(__name__)
 
 DATA_ROOT_VARIABLE = "IDBPD_DATA"
-TIMEOUT = (10, 60)  # seconds to connect, and between two pieces
+TIMEOUT = (10, 60)  # seconds to connect, and between two chunks
 
 
 @dataclass(frozen=True)
 class PublicFile:
-    """One file: where it belongs, who has it, and the SHA-256 of its content.
+    """One file: its local path, its address, and the SHA-256 of its content.
 
-    The checksum of a gzip file is that of what is inside: the compressed bytes depend on who compressed it. ``member``
-    is the name of the file inside a zip archive at the address.
+    For a gzip file, the checksum is that of the decompressed content, because compressed bytes depend on the
+    compressor. ``member`` is the name of the file inside a zip archive at the address.
     """
 
     filepath: str
@@ -40,12 +40,12 @@ class PublicFile:
 
     @property
     def path(self) -> Path:
-        """Where the file belongs."""
+        """The local path of the file."""
         return Path(self.filepath)
 
 
 class PublicDataset(AbstractDataset[Any, Any]):
-    """Any Kedro dataset of published local files, which are downloaded first where they are missing.
+    """Any Kedro dataset of published files; missing files are downloaded first.
 
     ```yaml
     flags:
@@ -63,10 +63,10 @@ class PublicDataset(AbstractDataset[Any, Any]):
     def __init__(
         self, *, dataset: dict[str, Any], files: dict[str, dict[str, str]], metadata: dict[str, Any] | None = None
     ) -> None:
-        """Name the files; the data set itself is configured as usual."""
+        """Set the files; ``dataset`` is an ordinary catalog entry that reads them."""
         try:
             self._files = [PublicFile(**entry) for entry in files.values()]
-            # Where the data root is an address, nobody but its owner puts files there.
+            # If the data root is a URL, its owner provides the files: nothing is downloaded to it.
             self._local = [file for file in self._files if "://" not in file.filepath]
         except TypeError as error:
             raise ConfigurationError(f"'files' of a public data set: {error}") from error
@@ -74,16 +74,16 @@ class PublicDataset(AbstractDataset[Any, Any]):
         self.metadata = metadata
 
     def load(self) -> Any:
-        """Load the data set; what is missing is downloaded, what differs from the published files is said."""
+        """Download missing files, load the data set, and warn about files that differ from the published ones."""
         download([file for file in self._local if not file.path.exists()])
         data = self._dataset.load()
         for file in self._local:
             if _sha256(file.path) != file.sha256:
-                logger.warning("%s is not the published file: its content has another SHA-256", file.path)
+                logger.warning("%s is not the published file: its SHA-256 differs", file.path)
         return data
 
     def save(self, data: Any) -> NoReturn:  # noqa: ARG002
-        """Refuse: the files are somebody else's."""
+        """Not supported: the files are published by others."""
         raise DatasetError("published data sets are read-only")
 
     def _exists(self) -> bool:
@@ -94,7 +94,7 @@ class PublicDataset(AbstractDataset[Any, Any]):
 
 
 def download(files: Iterable[PublicFile]) -> None:
-    """Get these files, each address once; a file appears when it is complete and its checksum right, or not at all."""
+    """Download these files, each address once. A file is stored only if it is complete and its checksum is right."""
     by_address: dict[str, list[PublicFile]] = {}
     for file in files:
         by_address.setdefault(file.address, []).append(file)
@@ -106,18 +106,18 @@ def download(files: Iterable[PublicFile]) -> None:
 
 
 def _fetch(address: str, folder: Path, wanted: list[PublicFile]) -> Path:
-    pooch.get_logger().setLevel("WARNING")  # it proposes a checksum for every file that it did not check itself
+    pooch.get_logger().setLevel("WARNING")  # pooch logs a proposed checksum for each file that it does not check
     first = wanted[0].path
-    logger.info("%s is not there; downloading %s", first, address)
+    logger.info("%s not found; downloading %s", first, address)
     with DownloadBar(address.rpartition("/")[2]) as bar:
         downloader = pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)
         try:
             return Path(pooch.retrieve(address, known_hash=None, fname="fetched", path=folder, downloader=downloader))
         except (requests.RequestException, OSError, ValueError) as error:
             raise DataError(
-                f"{first} is not there and could not be downloaded from {address} ({_reason(error)}). Download it "
+                f"{first} does not exist and could not be downloaded from {address} ({_reason(error)}). Download it "
                 f"yourself and {' and '.join(_instruction(file) for file in wanted)}, or set the variable "
-                f"{DATA_ROOT_VARIABLE} to a folder that has {first.parent.name}/{first.name}"
+                f"{DATA_ROOT_VARIABLE} to a folder that contains {first.parent.name}/{first.name}"
             ) from error
 
 
@@ -150,7 +150,7 @@ def _instruction(file: PublicFile) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, without the address that the message names already."""
+    """The reason of a failed download, without the address, which the message names already."""
     if isinstance(error, requests.ConnectionError):
         return "no connection"
     return str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -178,12 +178,12 @@ class DownloadBar(TerminalBar):
         self.bar.update(self.task, total=size or None)
 
     def update(self, count: int) -> None:
-        """So many bytes more."""
+        """Add downloaded bytes."""
         self.bar.advance(self.task, count)
 
     def reset(self) -> None:
-        """Back to nothing; pooch does so before it reports the whole again."""
+        """Restart at zero; pooch calls this before it reports the complete size."""
         self.bar.update(self.task, completed=0)
 
     def close(self) -> None:
-        """The ``with`` block takes the bar away."""
+        """Do nothing: the ``with`` block removes the bar."""

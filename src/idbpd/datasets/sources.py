@@ -1,4 +1,4 @@
-"""All data sets that can be chosen, each loaded when it is asked for."""
+"""Several data sets at once, each loaded on demand."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +8,7 @@ from kedro.io import AbstractDataset, DataCatalog, DatasetError
 
 
 class SourcesDataset(AbstractDataset[None, dict[str, Callable[[], Any]]]):
-    """A function per data set that loads it, with its validator, as the catalog entry of that name would."""
+    """One loading function per data set, which also applies its validator, as a catalog entry would."""
 
     def __init__(self, *, sources: dict[str, dict[str, Any]], metadata: dict[str, Any] | None = None) -> None:
         """Take the blocks, each in the form of a catalog entry."""
@@ -16,12 +16,12 @@ class SourcesDataset(AbstractDataset[None, dict[str, Callable[[], Any]]]):
         self.metadata = metadata
 
     def load(self) -> dict[str, Callable[[], Any]]:
-        """Nothing is read before a function is called."""
+        """Return the functions; a data set is read when its function is called."""
         catalog = DataCatalog.from_config(self._sources)
         return {name: partial(catalog.load, name) for name in self._sources}
 
     def save(self, data: None) -> NoReturn:  # noqa: ARG002
-        """Refuse: sources are where data come from."""
+        """Not supported: sources are only read."""
         raise DatasetError("sources are only read")
 
     def _exists(self) -> bool:

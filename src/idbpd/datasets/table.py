@@ -1,4 +1,4 @@
-"""What a multi-label table looks like: the one form that every source is read into."""
+"""The multi-label table: every source is read into this form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,20 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-# A text collection has thousands of features of which a sample has a handful: it stays sparse until the network, which
-# multiplies dense matrices, must see it.
+# In a text collection a sample has a few of thousands of features. Such a table stays sparse up to the network, which
+# multiplies dense matrices.
 Features: TypeAlias = NDArray[np.float32] | csr_array
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows of a table stood, so that an error can say where to look."""
+    """The file and lines that the rows of a table came from, for error messages."""
 
     name: str = "the table"
     lines: NDArray[np.int64] | None = None  # line of each row in a text file, counted from 1
 
     def of(self, row: int) -> str:
-        """The place of one row, in words."""
+        """The place of one row, as text for an error message."""
         if self.lines is not None:
             return f"{self.name}, line {self.lines[row]}"
         return f"{self.name}, row {row + 1}"
@@ -31,9 +31,9 @@ class Origin:
 class MultiLabelTable:
     """Samples with features and 0/1 labels, names in file order.
 
-    ``groups`` names what must stay together when the table is split (samples made from the same image, rows of the same
-    patient). ``positions`` is for composed images: the class that stands at each position, as an index into the labels.
-    ``tasks`` is how the source itself divides its labels, the most important task first; None leaves it to the split.
+    ``groups`` marks rows that must stay together in a split (samples made from the same image, rows of one patient).
+    ``positions`` is for composed images: the class at each position, as an index into the labels. ``tasks`` is the
+    source's own division of its labels, the most important task first; None leaves the division to the split.
     """
 
     features: Features  # (samples, features)
@@ -46,7 +46,7 @@ class MultiLabelTable:
     origin: Origin = Origin()
 
     def __post_init__(self) -> None:
-        """Check the shapes once, so that nothing downstream has to."""
+        """Check the shapes once, so that later code need not."""
         if self.features.shape != (len(self.labels), len(self.feature_names)):
             raise ValueError(
                 f"features have shape {self.features.shape}, expected {(len(self.labels), len(self.feature_names))}"
@@ -67,7 +67,7 @@ class MultiLabelTable:
         return float(self.labels.sum(axis=1, dtype=np.int64).mean())
 
     def dense_features(self, rows: NDArray[np.intp] | slice) -> NDArray[np.float32]:
-        """The features of some rows as an ordinary matrix."""
+        """The features of some rows as a dense matrix."""
         part = self.features[rows]
         return np.ascontiguousarray(part.toarray() if isinstance(part, csr_array) else part, dtype=np.float32)
 

@@ -1,4 +1,4 @@
-"""What must hold of a table before anything is trained on it."""
+"""Checks of a table before training."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from idbpd.errors import DataError
 
 
 class TableValidator:
-    """A catalog validator: finite features, labels that are sometimes 0 and sometimes 1, no name twice, right counts.
+    """A catalog validator: finite features, labels that are not constant, unique names, expected counts.
 
     ```yaml
     chd49:
@@ -21,7 +21,7 @@ class TableValidator:
         options: {samples: 555, features: 49, labels: 6}
     ```
 
-    A data set without a ``validator`` of its own gets this one without counts.
+    A data set without its own ``validator`` gets this one without counts.
     """
 
     def __init__(
@@ -32,12 +32,12 @@ class TableValidator:
         labels: int | None = None,
         name: str = "the table",
     ) -> None:
-        """Say which counts are known beforehand, and what errors call a data frame, which does not know its file."""
+        """Set the expected counts, and the name by which errors call a data frame (it does not know its file)."""
         self._name = name
         self._expected = {"samples": samples, "features": features, "labels": labels}
 
     def validate(self, data: MultiLabelTable | pd.DataFrame) -> MultiLabelTable:
-        """The table, if it can be trained on; a data frame becomes one."""
+        """Return the table if it is valid; a data frame is converted."""
         table = as_table(data, self._name)
         found = {"samples": len(table), "features": len(table.feature_names), "labels": len(table.label_names)}
         for what, count in self._expected.items():
@@ -55,7 +55,7 @@ class TableValidator:
 
 
 def as_table(data: MultiLabelTable | pd.DataFrame, name: str = "the table") -> MultiLabelTable:
-    """The table that a source delivers, be it one already or a data frame."""
+    """Convert a data frame to a table; a table is returned as it is."""
     if isinstance(data, MultiLabelTable):
         return data
     if isinstance(data, pd.DataFrame):
@@ -64,7 +64,7 @@ def as_table(data: MultiLabelTable | pd.DataFrame, name: str = "the table") -> M
 
 
 def require_finite(table: MultiLabelTable) -> None:
-    """Raise a `DataError` that names the place of the first feature that is not a finite number."""
+    """Raise a `DataError` with the place of the first feature value that is not finite."""
     features = table.features
     values = features.data if isinstance(features, csr_array) else features
     if np.isfinite(values).all():

@@ -20,12 +20,12 @@ class MultiLabelTableDataset(AbstractDataset[MultiLabelTable, MultiLabelTable]):
     """The checked table that a run works with."""
 
     def __init__(self, *, filepath: str, metadata: dict[str, Any] | None = None) -> None:
-        """Name the file."""
+        """Set the file."""
         self._path = Path(filepath)
         self.metadata = metadata
 
     def load(self) -> MultiLabelTable:
-        """Load the table; its rows now come from this file."""
+        """Load the table; errors about it refer to rows from now on, because the original file is not known."""
         arrays = load_file(self._path)
         with safe_open(self._path, framework="np") as file:
             names = json.loads(file.metadata()["names"])
@@ -47,7 +47,7 @@ class MultiLabelTableDataset(AbstractDataset[MultiLabelTable, MultiLabelTable]):
         )
 
     def save(self, data: MultiLabelTable) -> None:
-        """Save the table; names travel in the file's metadata."""
+        """Save the table; names are stored in the file's metadata."""
         arrays: dict[str, NDArray[Any]] = {"labels": np.ascontiguousarray(data.labels)}
         if isinstance(data.features, csr_array):
             arrays |= {f"features.{part}": getattr(data.features, part) for part in SPARSE_PARTS}
@@ -60,7 +60,7 @@ class MultiLabelTableDataset(AbstractDataset[MultiLabelTable, MultiLabelTable]):
             "features": data.feature_names,
             "labels": data.label_names,
             "positions": list(data.positions),
-            # Pairs, because the order of the tasks has a meaning.
+            # Pairs, because the order of the tasks matters.
             "tasks": None if data.tasks is None else list(data.tasks.items()),
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)

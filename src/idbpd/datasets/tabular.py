@@ -23,7 +23,7 @@ from idbpd.errors import ConfigurationError, DataError
 FORMATS = ("csv", "parquet")
 
 
-_INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 class TabularDataset(FileDataset[MultiLabelTable]):
@@ -38,11 +38,11 @@ class TabularDataset(FileDataset[MultiLabelTable]):
         routine: [flu, cold]
       ignore: [name] # neither feature nor label
       categorical: [ward] # a text that becomes a feature per value
-      group: patient # rows of one patient are not divided between training and test
+      group: patient # all rows of one patient are in the same part, training or test
     ```
 
-    ``labels: [stroke, infarct, flu, cold]`` in place of ``tasks`` leaves the division to the split. Without either, the
-    columns named ``label:...`` are the labels. Everything else must be a number and is a feature.
+    ``labels: [stroke, infarct, flu, cold]`` instead of ``tasks`` leaves the division to the split. Without either, the
+    columns named ``label:...`` are the labels. Every other column is a feature and must be a number.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class TabularDataset(FileDataset[MultiLabelTable]):
         fs_args: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Name the file and say what its columns are."""
+        """Set the file and the roles of its columns."""
         self._format = PurePosixPath(filepath).suffix.removeprefix(".").lower()
         if self._format not in FORMATS:
             raise ConfigurationError(f"{filepath}: the file name must end in .csv or .parquet")
@@ -103,16 +103,16 @@ class TabularDataset(FileDataset[MultiLabelTable]):
 def read_parquet(content: bytes, name: str) -> pa.Table:
     """The columns of a Parquet file."""
     try:
-        # Not read_table: it cannot read a file with a column twice, and blames the file's format.
+        # Not read_table: for duplicate column names it fails with a misleading error about the format.
         table = pyarrow.parquet.ParquetFile(io.BytesIO(content)).read()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{name}: not a Parquet file, or a damaged one: {_first_line(error)}") from error
-    # pandas keeps the index of a shuffled or filtered table as a column: a row's number is not a feature of it.
-    return table.drop_columns([column for column in table.column_names if _INDEX_OF_PANDAS.fullmatch(column)])
+    # pandas saves the index of a shuffled or filtered table as a column. A row number is not a feature.
+    return table.drop_columns([column for column in table.column_names if _PANDAS_INDEX.fullmatch(column)])
 
 
 def read_csv(content: bytes, name: str, *, delimiter: str = ",", encoding: str = "utf-8") -> tuple[pa.Table, Origin]:
-    """The columns of a CSV file, their types found out, and where its rows stand."""
+    """The columns of a CSV file with inferred types, and the lines of its rows."""
     content = _as_utf8(content, name, encoding)
     invalid: list[pyarrow.csv.InvalidRow] = []
 
@@ -123,7 +123,7 @@ def read_csv(content: bytes, name: str, *, delimiter: str = ",", encoding: str =
     try:
         table = pyarrow.csv.read_csv(
             io.BytesIO(content),
-            # Only one thread counts rows; one block, because the type of a column is decided by the first.
+            # One thread, because only then rows are numbered; one block, because the first block decides the types.
             read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=len(content) + 1),
             parse_options=pyarrow.csv.ParseOptions(
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=remember
@@ -154,7 +154,7 @@ def _as_utf8(content: bytes, name: str, encoding: str) -> bytes:
         raise ConfigurationError(f"{name}: encoding {encoding!r} is not known; use utf-8, latin-1, ...") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise DataError(f"{name}, line {line}: a zero byte; the file is not text, or its encoding is UTF-16: set it")
+        raise DataError(f"{name}, line {line}: zero byte; the file is not text, or needs encoding: utf-16")
     text = text.removeprefix("\ufeff")
     if not text.strip():
         raise DataError(f"{name}: the file is empty")
@@ -162,7 +162,7 @@ def _as_utf8(content: bytes, name: str, encoding: str) -> bytes:
 
 
 def _lines(content: bytes, rows: int, delimiter: str) -> NDArray[np.int64] | None:
-    """The line of each row; None where the file is too odd to tell."""
+    """The line of each row; None if it cannot be determined."""
     breaks = content.count(b"\n") + (not content.endswith(b"\n"))
     if breaks == rows + 1:
         return np.arange(2, rows + 2, dtype=np.int64)
@@ -172,19 +172,19 @@ def _lines(content: bytes, rows: int, delimiter: str) -> NDArray[np.int64] | Non
 
 
 def _place_of_width(content: bytes, width: int, delimiter: str) -> str | None:
-    """The first line whose row has so many values."""
+    """The first line whose row has ``width`` values."""
     return next((f"line {line}" for line, count in _records(content, delimiter) if count == width), None)
 
 
 def _records(content: bytes, delimiter: str) -> Iterator[tuple[int, int]]:
-    """The line that each row begins with, and the number of its values, until something cannot be read."""
+    """The first line and the number of values of each row; ends at the first row that cannot be parsed."""
     reader = csv.reader(io.StringIO(content.decode(), newline=""), delimiter=delimiter)
     line = 1
     with suppress(csv.Error):
         for record in reader:
             if record:
                 yield line, len(record)
-            # A row begins after the line that the one before it ended with.
+            # The next row begins on the line after the end of this one.
             line = reader.line_num + 1
 
 
@@ -192,7 +192,7 @@ def _task_labels(tasks: Mapping[str, list[str]], filepath: str) -> list[str]:
     labels = [label for members in tasks.values() for label in members]
     for at, label in enumerate(labels):
         if label in labels[:at]:
-            raise ConfigurationError(f"{filepath}: label {label!r} stands in 'tasks' twice")
+            raise ConfigurationError(f"{filepath}: label {label!r} is in 'tasks' twice")
     return labels
 
 

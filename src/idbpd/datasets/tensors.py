@@ -1,4 +1,4 @@
-"""Tensors on disk, in safetensors: typed, fast, and nothing in the file can run."""
+"""Tensors on disk, in safetensors: typed, fast, and free of executable code."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ class TensorsDataset(AbstractDataset[dict[str, Tensor], dict[str, Tensor]]):
     """A dictionary of named tensors, such as the weights of a network."""
 
     def __init__(self, *, filepath: str, metadata: dict[str, Any] | None = None) -> None:
-        """Name the file."""
+        """Set the file."""
         self._path = Path(filepath)
         self.metadata = metadata
 
@@ -25,7 +25,7 @@ class TensorsDataset(AbstractDataset[dict[str, Tensor], dict[str, Tensor]]):
         return load_file(self._path)
 
     def save(self, data: dict[str, Tensor]) -> None:
-        """Save the tensors, detached and from whatever device they are on."""
+        """Save the tensors, detached and copied to the CPU."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in data.items()}, self._path)
 
@@ -40,7 +40,7 @@ class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
     """The features and tasks of one part (train or test) of a data set."""
 
     def __init__(self, *, filepath: str, metadata: dict[str, Any] | None = None) -> None:
-        """Name the file."""
+        """Set the file."""
         self._path = Path(filepath)
         self.metadata = metadata
 
@@ -56,7 +56,7 @@ class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
         return MultiTaskData(tensors["features"], tasks)
 
     def save(self, data: MultiTaskData) -> None:
-        """Save features and tasks; the labels' names travel in the file's metadata."""
+        """Save features and tasks; label names are stored in the file's metadata."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         tensors = {"features": data.features.contiguous()}
         for task in data.tasks:

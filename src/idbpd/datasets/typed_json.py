@@ -1,4 +1,4 @@
-"""Settings as a file that is checked when it is read."""
+"""Settings in a JSON file that is validated when it is loaded."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from idbpd.validation import validated
 
 
 class TypedJsonDataset(AbstractDataset[BaseModel, BaseModel]):
-    """An object of a pydantic class as JSON, under the names that people write.
+    """An object of a pydantic class as JSON, with the same names as in parameters.yml.
 
     ```yaml
     problem:
@@ -24,13 +24,13 @@ class TypedJsonDataset(AbstractDataset[BaseModel, BaseModel]):
     """
 
     def __init__(self, *, filepath: str, kind: str, metadata: dict[str, Any] | None = None) -> None:
-        """Name the file and the class."""
+        """Set the file and the pydantic class."""
         self._path = Path(filepath)
         self._kind = load_obj(kind)
         self.metadata = metadata
 
     def load(self) -> BaseModel:
-        """Load and check."""
+        """Load and validate."""
         try:
             content = json.loads(self._path.read_text(encoding="utf-8"))
         except ValueError as error:
@@ -39,7 +39,7 @@ class TypedJsonDataset(AbstractDataset[BaseModel, BaseModel]):
         return loaded
 
     def save(self, data: BaseModel) -> None:
-        """Save under the names that people write."""
+        """Save with the names of parameters.yml (the aliases of the fields)."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(data.model_dump_json(by_alias=True, indent=2) + "\n", encoding="utf-8")
 

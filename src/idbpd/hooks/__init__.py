@@ -1,4 +1,4 @@
-"""Kedro hooks: what is checked before a run begins, and what a person sees when it ends."""
+"""Kedro hooks: checks before a run, and the printed summary after it."""
 
 from idbpd.hooks.checkpoints import CheckpointHook
 from idbpd.hooks.compute import ComputeHook

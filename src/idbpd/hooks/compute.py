@@ -1,4 +1,4 @@
-"""How a run computes: threads and repeatability, for as long as the pipeline runs."""
+"""Threads and determinism while a pipeline runs."""
 
 from contextlib import ExitStack
 
@@ -9,7 +9,7 @@ from idbpd.experiment.computing import computing
 
 
 class ComputeHook:
-    """Sets what the parameters ``compute`` say for the whole process, and takes it back when the pipeline ends."""
+    """Applies the parameters ``compute`` to the process, and restores the old settings when the pipeline ends."""
 
     def __init__(self) -> None:
         """Nothing is set yet."""
@@ -17,20 +17,20 @@ class ComputeHook:
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Read the parameters; another hook has checked them by the time they are used."""
+        """Read the parameters; `ConfigurationHook` checks them before they are used."""
         self._compute = context.config_loader["parameters"]["compute"]
 
     @hook_impl
     def before_pipeline_run(self) -> None:
-        """Set threads and repeatability."""
+        """Set threads and determinism."""
         self._settings.enter_context(computing(self._compute["threads"], deterministic=self._compute["deterministic"]))
 
     @hook_impl
     def after_pipeline_run(self) -> None:
-        """Leave everything as it was."""
+        """Restore the old settings."""
         self._settings.close()
 
     @hook_impl
     def on_pipeline_error(self) -> None:
-        """Leave everything as it was."""
+        """Restore the old settings."""
         self._settings.close()

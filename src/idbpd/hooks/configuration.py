@@ -1,4 +1,4 @@
-"""Everything that can be wrong before a run, found before the run."""
+"""Checks of the configuration before a run."""
 
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,20 @@ from idbpd.validation import validated
 SOURCE, SOURCES = "source", "sources"
 BENCHMARK = "benchmark"  # the parameters of the pipeline that works on several data sets
 VALIDATOR = "validator"
-SETTLES, ASKED_IN = "settles", "asked_in"  # catalog metadata
-# The catalog needs these for paths and tags, and cannot see parameters; they are set where both can see them.
+# Catalog metadata: the parameter block that an entry stores with `auto` replaced by a value, and the entry whose key
+# "asked" holds the block as it was requested.
+RESOLVES, REQUESTED_IN = "resolves", "requested_in"
+# The catalog needs these for paths and tags but cannot read parameters, so they are set in globals.yml.
 SET_GLOBALLY = {"dataset": "dataset", "seed": "seed", "training.method": "method"}  # parameter: name in globals.yml
 TOP_LEVEL = {"dataset": str, "seed": int}
-# The catalog takes these from the command line: they are paths and addresses, and no node sees them.
+# The catalog takes these paths and addresses from the command line; no node uses them.
 SET_ON_COMMAND_LINE = {"input": str | None, "output": str | None, "model_uri": str | None}
 
 
 class ConfigurationHook:
-    """Checks names, values and folders, and puts the chosen data set into the catalog as ``source``.
+    """Checks names, values and folders, and adds the chosen data set to the catalog as ``source``.
 
-    The data sets that can be chosen stand in ``sources.yml``, one block each, in the form of a catalog entry.
+    The data sets are defined in ``sources.yml``, one block each, in the form of a catalog entry.
     """
 
     def __init__(self) -> None:
@@ -38,7 +40,7 @@ class ConfigurationHook:
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
         """Check the parameters and the name of the data set."""
-        self._release()  # of a run that ended before it began, in the same process
+        self._release()  # the lock of an earlier run in this process that ended before its pipeline started
         loader = context.config_loader
         parameters: dict[str, Any] = loader["parameters"]
         self._parameters = parameters
@@ -61,7 +63,7 @@ class ConfigurationHook:
         complete = {
             name: {VALIDATOR: _default_validator(name, sources[name]), **sources[name]} for name in (dataset, *compared)
         }
-        # Set before the catalog is made: so it is an entry like any other, with validator, version and credentials.
+        # Set before the catalog is created, so that it is an ordinary entry with validator, version and credentials.
         loader["catalog"] = {
             **loader["catalog"],
             SOURCE: complete[dataset],
@@ -71,24 +73,24 @@ class ConfigurationHook:
 
     @hook_impl
     def after_catalog_created(self, catalog: DataCatalog) -> None:
-        """Find a mistake in the data set's block now; Kedro would when the data are first needed."""
+        """Report an error in the data set's block now; Kedro would report it when the data are first loaded."""
         try:
             catalog[SOURCE]
         except DatasetError as error:
             if isinstance(error.__cause__, InputError):
-                raise  # it says all there is to say
+                raise  # the cause has a clear message of its own
             raise ConfigurationError(f"the data set {self._dataset!r}: {' '.join(str(error).split())}") from error
 
     @hook_impl
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Make sure that what is read is there, that every result can be written, and that nobody else writes it.
+        """Check that all inputs exist and all results can be written, and lock the data set.
 
-        Minutes of training are not lost to a read-only folder, and two runs do not mix their results.
+        So no training time is lost to a read-only folder, and two runs never mix their results.
         """
         for name in sorted(pipeline.inputs()):
             if not name.startswith(PREFIX) and name != SOURCE and not catalog.exists(name):
-                raise ConfigurationError(f"{name!r} of an earlier stage is not there; begin with kedro run")
-            _require_asked(name, catalog, self._parameters)
+                raise ConfigurationError(f"{name!r} of an earlier stage does not exist; start with kedro run")
+            _require_same_request(name, catalog, self._parameters)
         for folder in sorted({path.parent for path in _files(pipeline.all_outputs(), catalog)}):
             require_writable(folder)
         assert self._lock is not None  # there is a context before there is a run
@@ -96,12 +98,12 @@ class ConfigurationHook:
 
     @hook_impl
     def after_pipeline_run(self) -> None:
-        """Let others write."""
+        """Release the lock."""
         self._release()
 
     @hook_impl
     def on_pipeline_error(self) -> None:
-        """Let others write."""
+        """Release the lock."""
         self._release()
 
     def _release(self) -> None:
@@ -109,23 +111,20 @@ class ConfigurationHook:
             self._lock.release()
 
 
-def _require_asked(name: str, catalog: DataCatalog, parameters: dict[str, Any]) -> None:
-    """Refuse an earlier stage's settled parameters when this run asks for others.
-
-    Such an entry says in its metadata which block it settles, and which entry says what was asked for.
-    """
+def _require_same_request(name: str, catalog: DataCatalog, parameters: dict[str, Any]) -> None:
+    """Refuse resolved parameters of an earlier stage if this run requests other values."""
     if name.startswith(PREFIX):
         return
     metadata = getattr(catalog[name], "metadata", None) or {}
-    if SETTLES not in metadata:
+    if RESOLVES not in metadata:
         return
-    block = metadata[SETTLES]
-    asked = catalog.load(metadata[ASKED_IN])["asked"]
+    block = metadata[RESOLVES]
+    requested = catalog.load(metadata[REQUESTED_IN])["asked"]
     for key, value in parameters[block].items():
-        if asked.get(key) != value:
+        if requested.get(key) != value:
             raise ConfigurationError(
-                f"{name!r} of an earlier stage was made with {block}.{key} = {asked.get(key)!r}, this run has "
-                f"{value!r}; begin with kedro run"
+                f"{name!r} of an earlier stage was made with {block}.{key} = {requested.get(key)!r}, this run has "
+                f"{value!r}; start with kedro run"
             )
 
 
@@ -137,19 +136,19 @@ def _require_source(name: str, sources: dict[str, Any]) -> None:
 
 
 def _at(values: Any, name: str) -> Any:
-    """The value of a dotted name in nested blocks; None where there is none."""
+    """The value of a dotted name in nested blocks, or None."""
     for part in name.split("."):
         values = values.get(part) if isinstance(values, dict) else None
     return values
 
 
 def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
-    """What must hold of any table; its errors call a table that does not know its file by the source's."""
-    called = str(source.get("filepath", f"the data set {name}"))
-    return {"class": "idbpd.datasets.TableValidator", "options": {"name": called}}
+    """The validator of a source that has none; errors about a data frame name the source's file."""
+    shown = str(source.get("filepath", f"the data set {name}"))
+    return {"class": "idbpd.datasets.TableValidator", "options": {"name": shown}}
 
 
 def _files(names: set[str], catalog: DataCatalog) -> list[Path]:
-    # What is not in the catalog is kept in memory.
+    # Outputs that are not in the catalog stay in memory.
     paths = (getattr(catalog[name], "path", None) for name in names if name in catalog)
     return [path for path in paths if isinstance(path, Path)]

@@ -1,4 +1,4 @@
-"""Parameters against what the nodes say they take."""
+"""Check parameters against the type hints of the nodes."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,20 +14,20 @@ PREFIX = "params:"
 
 
 def parameter_types(pipelines: Iterable[Pipeline]) -> dict[str, Any]:
-    """The type of every parameter that some node takes, by name."""
+    """The type of every parameter that a node uses, by name."""
     return {name: kind for pipeline in pipelines for node in pipeline.nodes for name, kind in _node_parameters(node)}
 
 
 def _node_parameters(node: Node) -> Iterator[tuple[str, Any]]:
     hints = get_type_hints(node.func, include_extras=True)
-    # A node's inputs are listed in the order of its function's arguments, however they were given.
+    # Kedro lists a node's inputs in the order of its function's arguments.
     for argument, dataset in zip(inspect.signature(node.func).parameters, node.inputs, strict=False):
         if dataset.startswith(PREFIX):
             yield dataset.removeprefix(PREFIX), hints.get(argument, Any)
 
 
 def check_parameters(given: Mapping[str, Any], types: Mapping[str, Any]) -> None:
-    """Raise a `ConfigurationError` for the first name that no node takes, is missing, or has a value it cannot have."""
+    """Raise a `ConfigurationError` for the first parameter that is unknown, missing or invalid."""
     for name in given:
         if name not in types:
             raise ConfigurationError(f"unknown parameter {name!r}{suggestion(name, dotted_names(types), types)}")

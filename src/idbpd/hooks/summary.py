@@ -1,4 +1,4 @@
-"""The last thing a person sees: what came out, and where to look."""
+"""Print the results of a run, and where its files are."""
 
 import shlex
 from pathlib import Path
@@ -11,18 +11,19 @@ from kedro.pipeline import Pipeline
 from rich.console import Console
 from rich.table import Table
 
-SHOW = "show"  # catalog metadata: print this data set as a table, under this title
-LOOK = "look"  # catalog metadata: name this file to the reader, in these words
-COMMAND = "command"  # catalog metadata: print this command with the file as its argument
+# Catalog metadata.
+SHOW = "show"  # print the entry as a table with this title
+LOOK = "look"  # print the path of the file after this description
+COMMAND = "command"  # print this command with the file as its argument
 
 
 class SummaryHook:
-    """Prints what the catalog's entries ask to be shown, once the pipeline that made them has ended well."""
+    """After a successful pipeline, prints the outputs whose catalog metadata ask for it."""
 
     @hook_impl
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Tables first, then files."""
-        # The width is fixed where there is no terminal to ask, so that a log file is not folded at 80 columns.
+        """Print tables first, then commands, then files."""
+        # Without a terminal the width is fixed, so that a log file is not wrapped at 80 columns.
         console = Console(width=None if Console().is_terminal else 120)
         outputs = [node_output for node in pipeline.nodes for node_output in node.outputs]
         for name in outputs:
@@ -41,7 +42,7 @@ class SummaryHook:
 
 
 def _shown(path: Path) -> Path:
-    """The path as somebody in this working directory would type it."""
+    """The path relative to the working directory, if it is inside."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 

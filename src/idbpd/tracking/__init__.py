@@ -1,4 +1,4 @@
-"""MLflow at the edge: hooks that open and close runs, and datasets that log what they save and read what is kept."""
+"""MLflow: hooks that open and close runs, and datasets that log what they save. Nothing else imports MLflow."""
 
 from idbpd.tracking.benchmark import TrackedCellsDataset
 from idbpd.tracking.champion import ChampionDataset

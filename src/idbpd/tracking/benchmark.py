@@ -1,4 +1,4 @@
-"""Cells of a benchmark as tracked runs: written one by one, read back together."""
+"""The cells of a benchmark as tracked runs: saved one by one, loaded together."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,12 +13,12 @@ from idbpd.errors import ConfigurationError
 from idbpd.experiment.benchmark_results import BenchmarkCell, JobResult
 from idbpd.experiment.content_store import ContentStore
 from idbpd.tracking import logging
-from idbpd.tracking.runs import current_journal, track_whole
+from idbpd.tracking.runs import current_journal, track_complete_run
 
-NOT_TRACKED = "a benchmark is reported from tracked runs: set 'enabled: true' in mlflow.yml"
+NOT_TRACKED = "a benchmark needs tracked runs: set 'enabled: true' in mlflow.yml"
 IDENTITY = ("dataset", "setting", "method", "seed")
 PIPELINE = "benchmark"
-# The metrics that have a value at every step that was measured.
+# The metrics with a value at every measured step.
 HISTORY = frozenset(
     {
         *("seconds", "evaluations", "objective", "feasible_objective", "constraint", "infeasibility"),
@@ -30,9 +30,9 @@ HISTORY = frozenset(
 class TrackedCellsDataset(AbstractDataset[JobResult, list[BenchmarkCell]]):
     """Saves each result to a folder and each cell to a child run of its own; loads the cells of one benchmark.
 
-    Every execution of the benchmark has all its cells under one parent: those that were taken over from an earlier one
-    are tracked again, with the tag ``reused``. Loading reads the tracking store alone. ``run`` is the parent to read;
-    the latest without it.
+    Every execution of the benchmark has all its cells under one parent run. Cells reused from an earlier execution are
+    tracked again, with the tag ``reused``. Loading reads only the tracking store. ``run`` is the parent run to load;
+    None is the latest.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class TrackedCellsDataset(AbstractDataset[JobResult, list[BenchmarkCell]]):
             self._results.put(data.made_with, data.record, data.tensors)
         tags = data.record.get("tags")
         if tags is None or data.record.get("trial"):
-            return  # a calibration, or a trial: found again in what its cells say of them
+            return  # a calibration or a tuning trial: the cells that use it record it
         contents = [
             logging.tags({**tags, "cell": data.key, "reused": str(data.reused).lower()}),
             logging.metrics(data.record["metrics"]),
@@ -58,7 +58,7 @@ class TrackedCellsDataset(AbstractDataset[JobResult, list[BenchmarkCell]]):
             contents.append(
                 logging.history(pd.DataFrame({name: column.numpy() for name, column in data.tensors.items()}))
             )
-        tracked = track_whole(
+        tracked = track_complete_run(
             {name: tags[name] for name in IDENTITY},
             logging.parameters(data.record["parameters"]).content,
             contents,
@@ -68,7 +68,7 @@ class TrackedCellsDataset(AbstractDataset[JobResult, list[BenchmarkCell]]):
             raise ConfigurationError(NOT_TRACKED)
 
     def load(self) -> list[BenchmarkCell]:
-        """The cells of the benchmark, in the order in which they were run."""
+        """The cells of the benchmark, ordered by start time."""
         if current_journal() is None:
             raise ConfigurationError(NOT_TRACKED)
         client = MlflowClient()
@@ -91,21 +91,21 @@ class TrackedCellsDataset(AbstractDataset[JobResult, list[BenchmarkCell]]):
         experiments = [experiment.experiment_id for experiment in client.search_experiments()]
         condition = f"tags.pipeline = '{PIPELINE}'"
         runs = client.search_runs(experiments, condition, order_by=["attributes.start_time DESC"])
-        # Children may carry the tags of their parent too.
+        # Children can have the tags of their parent.
         parents = [run for run in runs if MLFLOW_PARENT_RUN_ID not in run.data.tags]
         if not parents:
             raise DatasetError("no benchmark has been tracked; run one with kedro run --pipeline benchmark")
         return parents[0]
 
     def _exists(self) -> bool:
-        return True  # whether there is one is only known once the store is open
+        return True  # not known before the store is open
 
     def _describe(self) -> dict[str, Any]:
         return {"run": self._run}
 
 
 def _cell(client: MlflowClient, run: Run) -> BenchmarkCell:
-    """A run's metrics with more than one point are its history."""
+    """Convert a run to a cell: metrics in `HISTORY` become columns of the history."""
     columns = {}
     for name in run.data.metrics:
         if name in HISTORY:

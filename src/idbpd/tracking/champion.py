@@ -1,4 +1,4 @@
-"""The model in use, as a dataset."""
+"""The champion (the model in use) as a dataset."""
 
 from typing import Any, NamedTuple, NoReturn
 
@@ -10,42 +10,42 @@ from idbpd.tracking.scoring import VerifiedModel
 
 
 class Champion(NamedTuple):
-    """The version in use: its number, and its model as a server would load it."""
+    """The version in use: its number and its model, loaded as a server would."""
 
     version: int
     model: VerifiedModel
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What it must be told about a sample."""
+        """The names of the features that the model needs."""
         return self.model.features
 
     def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
-        """A column ``task:label`` of probabilities for each label, for features as they come."""
+        """The probabilities, one column ``task:label`` per label, for unscaled features."""
         return self.model.predict(features)
 
 
 class ChampionDataset(AbstractDataset[NoReturn, Champion | None]):
-    """Loads the champion of a data set's registered model from the registry; None where there is none yet."""
+    """Loads the champion of a data set from the model registry; None if there is none yet."""
 
     def __init__(self, *, dataset: str, metadata: dict[str, Any] | None = None) -> None:
-        """Name the data set."""
+        """Set the data set."""
         self._name = registered_name(dataset)
         self.metadata = metadata
 
     def load(self) -> Champion | None:
-        """Load the model, after making sure that nobody has altered it."""
+        """Load the model after checking that its files were not altered."""
         version = champion_of(self._name)
         if version is None:
             return None
         return Champion(version.number, VerifiedModel.at(f"models:/{self._name}/{version.number}"))
 
     def save(self, data: NoReturn) -> NoReturn:  # noqa: ARG002
-        """Refuse: a model becomes the champion by passing the gates."""
+        """Not supported: a model becomes the champion by passing the gates."""
         raise DatasetError("the champion is chosen by a retraining, or by kedro rollback")
 
     def _exists(self) -> bool:
-        return True  # none is an answer too
+        return True  # loading may return None
 
     def _describe(self) -> dict[str, Any]:
         return {"name": self._name}

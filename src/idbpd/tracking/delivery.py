@@ -1,8 +1,7 @@
-"""From the journal to the store: each entry exactly once, and no run waits for a store that is away.
+"""Send the entries of the journal to the store. No run waits for a store that cannot be reached.
 
-An entry that was sent just before the process died is sent again by the next sender. That changes nothing: a run is
-found by its key, a point of a metric by its time and step, a model by its key, and all else is the same when written
-again.
+An entry that was sent just before the process died is sent again by the next sender. This changes nothing in the store:
+runs and models are found by their keys, metric points by time and step, and writing anything else twice has no effect.
 """
 
 import logging
@@ -20,44 +19,44 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 
 from idbpd.tracking.journal import Entry, Journal
 from idbpd.tracking.redaction import redact
-from idbpd.tracking.store import address, answers, experiment_of, tracking_uri
+from idbpd.tracking.store import address, experiment_of, is_reachable, tracking_uri
 
 logger = logging.getLogger(__name__)
 
-KEY = "idbpd.key"  # the tag by which a run or a model is found again
-CLOSED = "idbpd.closed"  # the tag of a run that ended before its parent
-# One call per point takes a minute for ten thousand points on SQLite; MLflow takes a thousand points a call.
+KEY = "idbpd.key"  # tag that identifies a run or a model
+CLOSED = "idbpd.closed"  # tag of a child run that ended before its parent
+# With one call per point, ten thousand points take a minute on SQLite. MLflow accepts a thousand points per call.
 POINTS_PER_CALL = 1000
 TEXTS_PER_CALL = 100
 SECONDS_BETWEEN_ATTEMPTS = 15.0
-# The server understood and will never take it; not among them: no permission yet, too slow, too many requests.
+# The server will never accept such an entry. Missing permission, timeouts and too many requests can pass: not listed.
 REFUSALS = {400, 404, 409, 413, 422}
-_away_until: dict[Path, float] = {}
+_retry_at: dict[Path, float] = {}  # by journal folder, in monotonic time
 
 Item = TypeVar("Item")
 
 
-class StoreAwayError(Exception):
-    """The store does not take anything at the moment."""
+class StoreUnreachableError(Exception):
+    """The store accepts nothing at the moment."""
 
 
 def send(journal: Journal, *, now: bool = False) -> bool:
-    """Send what the journal has; whether nothing is left.
+    """Send the entries of the journal; return whether all were sent.
 
-    After a failure the store is left alone for a while, so that a run does not wait for it at every result; ``now``
-    asks again all the same.
+    After a failure the next attempt waits `SECONDS_BETWEEN_ATTEMPTS`, so that a run is not delayed at every result.
+    ``now`` tries at once.
     """
-    if not now and time.monotonic() < _away_until.get(journal.folder, 0.0):
+    if not now and time.monotonic() < _retry_at.get(journal.folder, 0.0):
         return False
     with journal.sending():
         try:
             _send_all(journal)
-        except StoreAwayError as error:
-            if journal.folder not in _away_until:
-                logger.warning("the tracking store is away, what is to be tracked is kept on disk: %s", error)
-            _away_until[journal.folder] = time.monotonic() + SECONDS_BETWEEN_ATTEMPTS
+        except StoreUnreachableError as error:
+            if journal.folder not in _retry_at:
+                logger.warning("the tracking store cannot be reached, entries are kept on disk: %s", error)
+            _retry_at[journal.folder] = time.monotonic() + SECONDS_BETWEEN_ATTEMPTS
             return False
-    _away_until.pop(journal.folder, None)
+    _retry_at.pop(journal.folder, None)
     return True
 
 
@@ -66,25 +65,25 @@ def _send_all(journal: Journal) -> None:
     if not entries:
         return
     uri = tracking_uri()
-    if not answers(uri):
-        raise StoreAwayError(f"no server answers at {address(uri)}")
+    if not is_reachable(uri):
+        raise StoreUnreachableError(f"no server answers at {address(uri)}")
     sender = _Sender(MlflowClient(uri), journal)
     for entry in entries:
         try:
             sender.send(entry)
         except MlflowException as error:
             if _http_status(error) not in REFUSALS:
-                raise StoreAwayError(redact(str(error))) from error
+                raise StoreUnreachableError(redact(str(error))) from error
             logger.warning("the tracking store refused an entry (%s): %s", entry.kind, error)
             journal.reject(entry, str(error))
-        except OSError as error:  # of an artifact store; MLflow wraps those of its own
-            raise StoreAwayError(redact(str(error))) from error
+        except OSError as error:  # from an artifact store; MLflow wraps the errors of its own server
+            raise StoreUnreachableError(redact(str(error))) from error
         else:
             journal.remove(entry)
 
 
 class _Sender:
-    """Gives entries to one store."""
+    """Sends entries to one store."""
 
     def __init__(self, client: MlflowClient, journal: Journal) -> None:
         self._client = client
@@ -92,7 +91,7 @@ class _Sender:
         self._runs = journal.runs
         self._experiment: str | None = None
         self._senders: dict[str, Callable[[str, Entry], None]] = {
-            "open": lambda run_id, entry: None,  # noqa: ARG005 - the run is there now
+            "open": lambda run_id, entry: None,  # noqa: ARG005 - `_run_id` has created the run
             "metrics": self._metrics,
             "params": self._params,
             "tags": self._tags,
@@ -114,7 +113,7 @@ class _Sender:
         return self._experiment
 
     def _run_id(self, run: dict[str, Any]) -> str:
-        """The store's id of a run, which is made when it is first needed; its parent before it."""
+        """The store's id of a run. The run and its parent are created when first needed."""
         key = run["key"]
         if key in self._runs:
             return self._runs[key]
@@ -124,7 +123,7 @@ class _Sender:
         found = self._client.search_runs([self.experiment], f"tags.`{KEY}` = '{key}'", max_results=1)
         made = found[0] if found else self._client.create_run(self.experiment, start_time=run["started"], tags=tags)
         run_id = str(made.info.run_id)
-        # Of every run, not of the parent alone: rows are compared by their parameters.
+        # Log the parameters to child runs too, because MLflow compares runs by their parameters.
         self._log_params(run_id, {**self._journal.header["parameters"], **run.get("parameters", {})})
         self._runs[key] = run_id
         self._journal.add_run(key, run_id)
@@ -159,7 +158,7 @@ class _Sender:
         self._client.log_inputs(run_id, datasets=[DatasetInput(dataset, tags)])
 
     def _model(self, run_id: str, entry: Entry) -> None:
-        """The model's files as a logged model of the run, and where it is as tags of both."""
+        """Log the model's files as a logged model of the run, and tag both with its address and hashes."""
         key, tags = entry.folder.name, entry.content["tags"]
         found = self._client.search_logged_models([self.experiment], f"tags.`{KEY}` = '{key}'", max_results=1)
         model = (
@@ -176,12 +175,12 @@ class _Sender:
         self._client.log_batch(run_id, tags=[RunTag(name, value) for name, value in described.items()])
 
     def _close(self, run_id: str, entry: Entry) -> None:
-        """Close a child for good: it does not share the end of its parent."""
+        """Close a child run with its own status; the parent's status does not change it."""
         self._client.set_tag(run_id, CLOSED, entry.content["status"])
         self._client.set_terminated(run_id, entry.content["status"], entry.content["time"])
 
     def _end(self, run_id: str, entry: Entry) -> None:
-        """Close the parent and, before it, all its children that were not closed before."""
+        """Close all open child runs, then the parent."""
         for child in set(self._runs.values()) - {run_id}:
             if CLOSED in self._client.get_run(child).data.tags:
                 continue

@@ -1,4 +1,4 @@
-"""What an execution runs on: all that somebody needs to repeat it."""
+"""Facts about an execution that are needed to repeat it."""
 
 import hashlib
 import platform
@@ -17,7 +17,7 @@ from idbpd.experiment.provenance import code_sha256, installed_packages, lock_sh
 def execution_tags(project: Path) -> dict[str, str]:
     """The command, the code, the libraries and the machine, as tags of a run.
 
-    ``mlflow.source.git.commit`` and ``git.dirty`` are there in a git repository, ``lock_sha256`` where there is a lock.
+    ``mlflow.source.git.commit`` and ``git.dirty`` need a git repository, ``lock_sha256`` needs a lock file.
     """
     tags = {
         "command": f"{Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}".strip(),
@@ -34,7 +34,7 @@ def execution_tags(project: Path) -> dict[str, str]:
 
 
 def _git_tags(project: Path) -> dict[str, str]:
-    """The commit and whether the work tree differs from it; nothing where there is no repository or no git."""
+    """The commit, and whether the work tree differs from it; empty without a repository or git."""
     try:
         commit = _git(project, "rev-parse", "HEAD")
         dirty = bool(_git(project, "status", "--porcelain"))

@@ -1,4 +1,4 @@
-"""One MLflow run per execution: opened before the first node, closed with how it really ended."""
+"""One MLflow run per execution: opened before the first node, closed with the real outcome."""
 
 import atexit
 import json
@@ -29,15 +29,15 @@ from idbpd.tracking.logging import parameters
 from idbpd.tracking.redaction import redact_logs, redacted, remember_credentials
 from idbpd.tracking.runs import EXECUTION_VARIABLE, parent_of
 from idbpd.tracking.settings import OUTBOX, TrackingSettings
-from idbpd.tracking.stopping import Stopping
-from idbpd.tracking.store import PATIENCE, URI_VARIABLE, address, open_store
+from idbpd.tracking.stopping import StopHandler
+from idbpd.tracking.store import HTTP_LIMITS, URI_VARIABLE, address, open_store
 from idbpd.validation import validated
 
-LONGEST_REASON = 500
+MAX_ERROR_LENGTH = 500  # of the tag "error"
 
 logger = logging.getLogger(__name__)
 
-# MLflow creates its tables with a line of log for each.
+# While creating its tables, MLflow would log one line per table.
 for name in ("alembic", "mlflow"):
     logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -52,19 +52,19 @@ class TrackingHook:
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Take what the run will need to know, and what nobody must."""
+        """Read the configuration, and hide the project's credentials in all logs."""
         loader = context.config_loader
         self._config = validated("mlflow", TrackingSettings, loader["mlflow"])
         self._parameters: dict[str, Any] = loader["parameters"]
         self._kedro_environment: str = context.env or str(settings.CONFIG_LOADER_ARGS["default_run_env"])
         self._project_path = context.project_path
-        with suppress(MissingConfigException):  # most projects have none
+        with suppress(MissingConfigException):  # credentials.yml is optional
             remember_credentials(loader["credentials"])
         redact_logs()
 
     @hook_impl
     def before_pipeline_run(self, run_params: dict[str, Any]) -> None:
-        """Open the run, tagged with the code it runs on and the command that started it."""
+        """Open the run, tagged with the command, the code and the machine."""
         if not self._config.enabled:
             return
         folder = self._project_path / self._config.folder
@@ -82,38 +82,38 @@ class TrackingHook:
         }
         execution = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex}"
         self._journal = Journal.begin(folder / OUTBOX / execution, header)
-        patience = {name: os.environ.get(name, value) for name, value in PATIENCE.items()}
-        self._set_environment({EXECUTION_VARIABLE: str(self._journal.folder), URI_VARIABLE: store.uri, **patience})
+        limits = {name: os.environ.get(name, value) for name, value in HTTP_LIMITS.items()}
+        self._set_environment({EXECUTION_VARIABLE: str(self._journal.folder), URI_VARIABLE: store.uri, **limits})
         send_leftovers(folder / OUTBOX, store.uri)
         self._log_execution(self._journal)
-        # Neither Ctrl-C nor a termination reaches Kedro's error hook; both end the interpreter, and this runs then.
+        # Ctrl-C and SIGTERM do not reach Kedro's error hook, but they end the interpreter, which calls this.
         atexit.register(self._end, "KILLED")
-        Stopping(before_exit=lambda: self._end("KILLED")).install(str(run_params["runner"]))
+        StopHandler(before_exit=lambda: self._end("KILLED")).install(str(run_params["runner"]))
 
     @hook_impl
     def after_pipeline_run(self) -> None:
-        """Close the run and say how to look at it."""
+        """Close the run and print how to open it."""
         if self._journal is not None:
             uri = os.environ[URI_VARIABLE]
             self._end("FINISHED")
-            Console().print(f"all runs: {_how_to_look(uri)}", soft_wrap=True, highlight=False, markup=False)
+            Console().print(f"all runs: {_how_to_open(uri)}", soft_wrap=True, highlight=False, markup=False)
 
     @hook_impl
     def on_pipeline_error(self, error: Exception) -> None:
-        """Close the run as failed, and say why."""
+        """Close the run as failed, with the error as a tag."""
         if self._journal is not None:
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:LONGEST_REASON]
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:MAX_ERROR_LENGTH]
             self._journal.append(parent_of(self._journal), "tags", {"error": reason})
         self._end("FAILED")
 
     def _log_execution(self, journal: Journal) -> None:
-        """The parameters as they were, to repeat the run with, and the installed packages."""
+        """Log the parameters, which are needed to repeat the run, and the installed packages."""
         parent = parent_of(journal)
         with TemporaryDirectory() as temporary:
-            whole, packages = Path(temporary) / "parameters.json", Path(temporary) / "packages.txt"
-            whole.write_text(json.dumps(redacted(self._parameters), indent=1) + "\n", encoding="utf-8")
+            values, packages = Path(temporary) / "parameters.json", Path(temporary) / "packages.txt"
+            values.write_text(json.dumps(redacted(self._parameters), indent=1) + "\n", encoding="utf-8")
             packages.write_text(installed_packages(), encoding="utf-8")
-            for file in (whole, packages):
+            for file in (values, packages):
                 journal.append(parent, "artifact", {"file": file.name}, [file])
         send(journal)
 
@@ -126,7 +126,7 @@ class TrackingHook:
         journal.close()
         if not sent:
             logger.warning(
-                "not all could be tracked at %s; the rest is kept in %s, and sent by the next run or by: kedro sync",
+                "not everything was sent to %s; the rest is kept in %s; the next run sends it, or: kedro sync",
                 journal.header["store"],
                 journal.folder,
             )
@@ -138,18 +138,18 @@ class TrackingHook:
                 os.environ[name] = value
 
     def _set_environment(self, variables: dict[str, str]) -> None:
-        """Tell the processes of this execution where to log, and remember what to put back."""
+        """Set variables that tell all processes of this execution where to log, and remember the old values."""
         self._environment = {name: os.environ.get(name) for name in variables}
         os.environ.update(variables)
 
 
-def _how_to_look(uri: str) -> str:
-    """The page of a server; the command that shows a file."""
+def _how_to_open(uri: str) -> str:
+    """The URL of a server, or the command that shows a local store."""
     if uri.startswith(("http://", "https://")):
         return address(uri)
     command = shutil.which("mlflow", path=str(Path(sys.executable).parent)) or "mlflow"
     if shutil.which("mlflow") == command:
-        command = "mlflow"  # the environment is activated: its name will do
+        command = "mlflow"  # the environment is activated, so the name is enough
     elif Path(command).is_relative_to(Path.cwd()):
         command = str(Path(command).relative_to(Path.cwd()))
     return f"{command} ui --backend-store-uri {shlex.quote(address(uri))}"

@@ -1,4 +1,4 @@
-"""The data that a run reads, as inputs of its MLflow run."""
+"""Log the data that a run reads as inputs of its MLflow run."""
 
 import hashlib
 import json
@@ -10,32 +10,32 @@ from idbpd.datasets import AtomicDataset
 from idbpd.mtl import MultiTaskData
 from idbpd.tracking.runs import track
 
-# As long as MLflow's column is; the whole SHA-256 is a tag of the input.
+# The width of MLflow's column; the full SHA-256 is a tag of the input.
 DIGEST_LENGTH = 36
 
 
 class TrackedInputDataset(AtomicDataset):
-    """Multi-task data whose file, when it is loaded, becomes an input of the child run that ``run`` names.
+    """Multi-task data; loading the file logs it as an input of the child run ``run``.
 
     ```yaml
     train:
       type: idbpd.tracking.TrackedInputDataset
       dataset: {type: idbpd.datasets.MultiTaskDataset, filepath: data/05_model_input/train.safetensors}
       run: {dataset: multi_digits, method: idbpd, seed: 0}
-      context: training # what the data are for
+      context: training # the purpose of the data, shown in MLflow
     ```
     """
 
     def __init__(
         self, *, dataset: dict[str, Any], run: dict[str, Any], context: str, metadata: dict[str, Any] | None = None
     ) -> None:
-        """Name the run, and what the data are for."""
+        """Set the run and the purpose of the data."""
         super().__init__(dataset=dataset, metadata=metadata)
         self._run = run
         self._context = context
 
     def load(self) -> MultiTaskData:
-        """Load, and log what was loaded."""
+        """Load the data and log them as an input."""
         data: MultiTaskData = super().load()
         status = self.path.stat()
         sha256 = _sha256(self.path, status.st_mtime_ns, status.st_size)
@@ -47,7 +47,7 @@ class TrackedInputDataset(AtomicDataset):
         dataset = {
             "name": f"{self._run['dataset']} {self.path.stem}",
             "digest": sha256[:DIGEST_LENGTH],
-            "source_type": "local",  # MLflow's name for a file of this machine
+            "source_type": "local",  # MLflow's name for a local file
             "source": json.dumps({"uri": self.path.as_posix()}),
             "profile": json.dumps(profile),
         }
@@ -57,6 +57,6 @@ class TrackedInputDataset(AtomicDataset):
 
 
 @lru_cache(maxsize=16)
-def _sha256(path: Path, changed: int, size: int) -> str:  # noqa: ARG001 - a changed file is another file
+def _sha256(path: Path, changed: int, size: int) -> str:  # noqa: ARG001 - a changed file must not hit the cache
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""What earlier executions could not send."""
+"""Send the journals that earlier executions left behind."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from idbpd.tracking.store import address
 
 
 def send_leftovers(outbox: Path, uri: str) -> list[Journal]:
-    """Send what ended executions left for the store at ``uri``; the journals that still have something.
+    """Send the journals of ended executions to the store at ``uri``; return the journals that could not be sent.
 
-    An execution that is gone without a word (its process was killed, or the machine went down) ends as KILLED.
+    An execution without a final status (its process was killed, or the machine went down) ends as KILLED.
     """
     left = []
     for journal in ended(outbox):
@@ -22,15 +22,15 @@ def send_leftovers(outbox: Path, uri: str) -> list[Journal]:
                 journal.end(parent_of(journal), "KILLED")
             sent = send(journal, now=True)
         except FileNotFoundError:
-            continue  # another command has sent it in the meantime
+            continue  # another command has just sent it
         journal.close()
         if not sent:
             left.append(journal)
-            break  # the store is away: the others would wait for it in vain
+            break  # the store cannot be reached, so the other journals would fail too
     return left
 
 
 def ended(outbox: Path) -> list[Journal]:
-    """The journals of executions that no longer go on, the oldest first."""
+    """The journals of executions that have ended, oldest first."""
     journals = [Journal(folder) for folder in sorted(outbox.glob("*")) if (folder / "execution.json").is_file()]
     return [journal for journal in journals if not journal.alive]

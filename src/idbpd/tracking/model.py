@@ -1,4 +1,4 @@
-"""The trained model as an MLflow model."""
+"""Save the trained model as an MLflow model."""
 
 import json
 import os
@@ -22,18 +22,18 @@ from idbpd.tracking.model_files import model_tags
 from idbpd.tracking.network_code import network_code
 from idbpd.tracking.runs import child_run, track
 
-# Not imported: MLflow runs a copy of it, with the network written out below, where the model is served.
+# Not imported: a copy of this file, with the network's code appended, becomes part of the model.
 SERVED_MODEL = Path(__file__).with_name("served_model.py")
-ADDRESS_TAG = "model_uri"  # of a run: where the store has its model
+ADDRESS_TAG = "model_uri"  # tag of a run: the address of its model in the store
 REQUIREMENTS = ("mlflow", "numpy", "pandas", "safetensors", "torch")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
 
 class TrackedModelDataset(AbstractDataset[ExportedModel, str]):
-    """Saves a model as a folder that ``mlflow models serve`` understands, and logs it to the child run ``run`` names.
+    """Saves a model as a folder for ``mlflow models serve``, and logs it to the child run ``run``.
 
-    The folder has the weights in safetensors and the network as code; nothing in it is a pickle. Beside it stands
-    a file with the SHA-256 of its files, which are tags of the run and of the logged model too.
+    The folder has the weights in safetensors and the network as code, and no pickle. A file next to it has the SHA-256
+    of its files, which are also tags of the run and of the logged model.
 
     ```yaml
     model:
@@ -44,14 +44,14 @@ class TrackedModelDataset(AbstractDataset[ExportedModel, str]):
     """
 
     def __init__(self, *, filepath: str, run: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
-        """Name the folder and the run."""
+        """Set the folder and the run."""
         self._path = Path(filepath)
         self._run = run
         self.metadata = metadata
 
     @property
     def path(self) -> Path:
-        """Where the folder is."""
+        """The path of the folder."""
         return self._path
 
     def save(self, data: ExportedModel) -> None:
@@ -65,16 +65,16 @@ class TrackedModelDataset(AbstractDataset[ExportedModel, str]):
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         tags = model_tags(self._path)
-        with replacing(hashes_beside(self._path)) as file:
+        with replacing(hash_file_of(self._path)) as file:
             file.write_text(json.dumps(tags, indent=1) + "\n", encoding="utf-8")
         content = {"name": "model", "folder": self._path.name, "tags": tags}
         track(self._run, "model", content, [self._path])
 
     def load(self) -> str:
-        """The id of the model that this execution logged: by it MLflow registers and loads it."""
+        """The id of the model that this execution logged; MLflow registers and loads the model by this id."""
         run_id = child_run(self._run)
         if run_id is None:
-            raise DatasetError("no model was logged: nothing is tracked here, or the tracking store is away")
+            raise DatasetError("no model was logged: tracking is off, or the tracking store cannot be reached")
         return MlflowClient().get_run(run_id).data.tags[ADDRESS_TAG].removeprefix("models:/")
 
     def _exists(self) -> bool:
@@ -84,8 +84,8 @@ class TrackedModelDataset(AbstractDataset[ExportedModel, str]):
         return {"filepath": str(self._path), **self._run}
 
 
-def hashes_beside(folder: Path) -> Path:
-    """The file with the hashes of a model's folder."""
+def hash_file_of(folder: Path) -> Path:
+    """The path of the file with the hashes of a model's folder."""
     return folder.with_name(f"{folder.name}.sha256.json")
 
 
@@ -109,7 +109,7 @@ def _write(model: ExportedModel, folder: Path) -> None:
             artifacts={"weights": str(weights)},
             signature=ModelSignature(_columns(model.features), _columns(model.columns)),
             input_example=pd.DataFrame(model.example.double().numpy(), columns=list(model.features)),
-            # Named here because finding them out would take ten seconds; a build of torch is not part of the version.
+            # Listed here because MLflow needs ten seconds to infer them. The build of torch (+cpu) is left out.
             pip_requirements=[f"{package}=={version(package).partition('+')[0]}" for package in REQUIREMENTS],
         )
 

@@ -1,4 +1,4 @@
-"""The files of a model, and whether they are still those that were logged."""
+"""Check that the files of a model are the ones that were logged."""
 
 import hashlib
 import json
@@ -15,11 +15,11 @@ from mlflow.exceptions import MlflowException
 from idbpd.errors import DataError
 from idbpd.tracking.redaction import redact
 
-SHA256_TAG = "model_sha256"  # of the list below: one value that stands for all files
 FILES_TAG = "model_files"  # SHA-256 of every file, as JSON
-# MLflow writes this one beside a model when it downloads it.
+SHA256_TAG = "model_sha256"  # SHA-256 of that JSON: one value for all files
+# MLflow adds this file when it downloads a model.
 ADDED_BY_DOWNLOAD = {"registered_model_meta"}
-# Python writes this one when a model is loaded, and would later run what it finds there in place of the model's code.
+# Python writes this folder when a model is loaded, and would run altered code from it in place of the model's code.
 COMPILED = "__pycache__"
 
 
@@ -31,34 +31,34 @@ def file_hashes(folder: Path) -> dict[str, str]:
 
 
 def model_tags(folder: Path) -> dict[str, str]:
-    """The tags by which an altered file is noticed later."""
+    """The tags that later reveal an altered file."""
     files = json.dumps(file_hashes(folder), sort_keys=True)
     return {SHA256_TAG: hashlib.sha256(files.encode()).hexdigest(), FILES_TAG: files}
 
 
 def require_unaltered(folder: Path, tags: Mapping[str, str], name: str) -> None:
-    """Raise a `DataError` unless the files in ``folder`` are those that the tags were made of."""
+    """Raise a `DataError` unless the files in ``folder`` match the hashes in the tags."""
     if FILES_TAG not in tags or SHA256_TAG not in tags:
-        raise DataError(f"{name} has no tag {SHA256_TAG!r}: it was not logged by this project, and cannot be trusted")
+        raise DataError(f"{name} has no tag {SHA256_TAG!r}: it was not logged by this project and cannot be trusted")
     if hashlib.sha256(tags[FILES_TAG].encode()).hexdigest() != tags[SHA256_TAG]:
         raise DataError(f"{name}: the tags {FILES_TAG!r} and {SHA256_TAG!r} contradict each other; one was altered")
     logged, found = json.loads(tags[FILES_TAG]), file_hashes(folder)
     for file in sorted({*logged, *found}):
         if file not in found:
-            raise DataError(f"{name}: the file {file} is gone since the model was logged")
+            raise DataError(f"{name}: the file {file} was removed after the model was logged")
         if file not in logged:
-            raise DataError(f"{name}: the file {file} was added since the model was logged")
+            raise DataError(f"{name}: the file {file} was added after the model was logged")
         if logged[file] != found[file]:
-            raise DataError(f"{name}: the file {file} was altered since the model was logged: its SHA-256 is another")
+            raise DataError(f"{name}: the file {file} was altered after the model was logged: its SHA-256 differs")
 
 
 def verify_model(uri: str, target: Path | None = None) -> Path:
-    """Fetch a model and return the folder with its files, after making sure that they are those that were logged.
+    """Download a model, check that its files are the ones that were logged, and return their folder.
 
     ``uri`` is ``models:/name@alias``, ``models:/name/version`` or ``models:/model_id``. The files are copied to
-    ``target``, or else to a new temporary folder; what is loaded afterwards should be these, and not the address again.
+    ``target`` or to a new temporary folder. Load the model from this folder, not from the address, which could change.
 
-    A `DataError` names the file that was altered, added or removed, or says that the model was never hashed.
+    A `DataError` names the file that was altered, added or removed, or says that the model has no hashes.
     """
     if target is None:
         target = Path(mkdtemp(prefix="idbpd-model-"))
@@ -78,7 +78,7 @@ def verify_model(uri: str, target: Path | None = None) -> Path:
 
 
 def verified_copy(folder: Path, tags: Mapping[str, str], target: Path) -> Path:
-    """Copy a model that lies in a folder, and make sure that the copy has the files that the tags were made of."""
+    """Copy a model folder, and check the copy against the hashes in the tags."""
     copy = Path(shutil.copytree(folder, target / folder.name, ignore=shutil.ignore_patterns(COMPILED)))
     require_unaltered(copy, tags, str(folder))
     return copy
@@ -90,7 +90,7 @@ def _remove_compiled(folder: Path) -> None:
 
 
 def logged_tags(client: MlflowClient, uri: str) -> Mapping[str, str]:
-    """The tags of the logged model that an address names, directly or through a registered version."""
+    """The tags of the model at an address, which names a logged model or a registered version."""
     if match := re.fullmatch(r"models:/(m-[0-9a-f]+)", uri):
         return dict(client.get_logged_model(match[1]).tags)
     if match := re.fullmatch(r"models:/([^/@]+)@(.+)", uri):

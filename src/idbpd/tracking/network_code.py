@@ -1,7 +1,7 @@
-"""A network as plain code and tensors: what an exported program is, without the pickles in its file format.
+"""Convert a network to plain code and tensors: an exported program without the pickles of torch's file format.
 
-``torch.export`` turns any network into a list of torch operations, its weights into arguments. Written out as Python
-that list can be read by people, hashed and run, on a machine that has torch and nothing of the network's own code.
+``torch.export`` converts any network to a list of torch operations whose arguments are the weights. Written as Python,
+this list can be read, hashed and run on a machine that has torch but not the network's own code.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from torch.export.graph_signature import InputKind
 
 from idbpd.errors import ConfigurationError
 
-# What the written code may refer to; the file it goes into must have all of it.
+# The globals that torch.fx always lists; served_model.py imports those that the generated code can use.
 NAMES = {"torch", "device", "inf", "nan", "NoneType", "fx_pytree", "pytree"}
 
 
@@ -25,13 +25,13 @@ class NetworkCode(NamedTuple):
 
 
 def network_code(network: nn.Module, example: Tensor) -> NetworkCode:
-    """Write out a network of one tensor in and one tensor out, for any number of rows; the example has at least two."""
+    """Export a network with one input and one output tensor, for any number of rows; the example needs two rows."""
     name = type(network).__name__
     try:
         program = torch.export.export(network.eval(), (example,), dynamic_shapes=({0: Dim("rows")},))
     except Exception as error:  # torch.export has no error class of its own
         reason = str(error).splitlines()[0]
-        raise ConfigurationError(f"the network {name} cannot be exported, and so not be served: {reason}") from error
+        raise ConfigurationError(f"the network {name} cannot be exported for serving: {reason}") from error
     code = program.graph_module.graph.python_code("self")
     unknown = set(code.globals) - NAMES
     if unknown:

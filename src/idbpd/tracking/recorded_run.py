@@ -1,4 +1,4 @@
-"""A tracked run, as it must be known to repeat it."""
+"""Load everything about a tracked run that is needed to repeat it."""
 
 import json
 import tempfile
@@ -18,10 +18,10 @@ WEIGHTS, RESULTS = "weights.safetensors", ("certificate", "quality")
 
 
 class RecordedRunDataset(AbstractDataset[NoReturn, dict[str, Any]]):
-    """Loads the origin and the results of a finished run: that of an execution, or one of its child runs."""
+    """Loads the origin and the results of a finished run: a parent run, or one of its child runs."""
 
     def __init__(self, *, run_id: str | None, metadata: dict[str, Any] | None = None) -> None:
-        """Name the run."""
+        """Set the run."""
         self._run_id = run_id
         self.metadata = metadata
 
@@ -48,12 +48,14 @@ class RecordedRunDataset(AbstractDataset[NoReturn, dict[str, Any]]):
         }
 
     def save(self, data: NoReturn) -> NoReturn:  # noqa: ARG002
-        """Refuse."""
-        raise DatasetError("a tracked run is not changed")
+        """Not supported: a tracked run never changes."""
+        raise DatasetError("a tracked run is read-only")
 
     def _run(self) -> Run:
         if self._run_id is None:
-            raise ConfigurationError("which run? name it: kedro run --pipeline reproduce --params run_id=...")
+            raise ConfigurationError(
+                "parameter 'run_id' is missing: kedro run --pipeline reproduce --params run_id=..."
+            )
         try:
             run = MlflowClient().get_run(str(self._run_id))
         except MlflowException as error:
@@ -67,7 +69,7 @@ class RecordedRunDataset(AbstractDataset[NoReturn, dict[str, Any]]):
         return run
 
     def _exists(self) -> bool:
-        return True  # whether there is such a run is told in its own words
+        return True  # loading has a better error message than Kedro
 
     def _describe(self) -> dict[str, Any]:
         return {"run_id": self._run_id}
@@ -81,7 +83,7 @@ def _child(run: Run) -> Run:
     )
     if len(children) != 1:
         ids = ", ".join(child.info.run_id for child in children) or "none"
-        raise ConfigurationError(f"run {run.info.run_id} has {len(children)} child runs; name the one to repeat: {ids}")
+        raise ConfigurationError(f"run {run.info.run_id} has {len(children)} child runs; choose one of them: {ids}")
     return children[0]
 
 

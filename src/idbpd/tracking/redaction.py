@@ -1,4 +1,4 @@
-"""What must not be told: credentials are taken out of every text that leaves the process."""
+"""Remove credentials from every text that leaves the process."""
 
 import logging
 import os
@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any
 
 HIDDEN = "***"
-# Shorter values are words that stand in every other text as well.
+# Shorter values are often ordinary words, which would be removed from all texts.
 SHORTEST_SECRET = 6
-_USER_OF_ADDRESS = re.compile(r"(?<=://)[^/@\s'\"]+@")
-_NAME_OF_SECRET = re.compile(
+_USER_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s'\"]+@")
+_SECRET_NAME = re.compile(
     r"PASSW(OR)?D|PASS(PHRASE)?(_|$)|SECRET|TOKEN|CREDENTIAL|KEYS?(_|$)",
     re.IGNORECASE,
 )
@@ -22,12 +22,12 @@ _remembered: set[str] = set()
 
 
 def remember_credentials(credentials: Mapping[str, Any]) -> None:
-    """Hide every text and number in a project's credentials from now on."""
+    """From now on, hide every text and number of the project's credentials."""
     _remembered.update(text for text in _texts(credentials) if len(text) >= SHORTEST_SECRET)
 
 
 def redact(text: str) -> str:
-    """The text without credentials: those of addresses, of the project, and of variables with a telling name.
+    """Remove credentials: those in addresses, the project's, and values of variables whose names suggest a secret.
 
     >>> redact("no answer from https://ann:pass@example.org/x")
     'no answer from https://example.org/x'
@@ -40,11 +40,11 @@ def redact(text: str) -> str:
 
 def without_user(address: str) -> str:
     """An address without the user and the password in it."""
-    return _USER_OF_ADDRESS.sub("", address)
+    return _USER_IN_ADDRESS.sub("", address)
 
 
 def redacted(value: Any) -> Any:
-    """The same value, every text in it redacted."""
+    """The same value with every text in it redacted."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
@@ -55,10 +55,10 @@ def redacted(value: Any) -> Any:
 
 
 class RedactingFilter(logging.Filter):
-    """A filter for log handlers: lets every record pass, without credentials."""
+    """A filter for log handlers: removes credentials and drops no record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Redact the message and the traceback, which a formatter takes from the record when it finds it there."""
+        """Redact the message and the traceback; a formatter uses ``exc_text`` if it is set."""
         record.msg, record.args = redact(record.getMessage()), None
         if record.exc_info and record.exc_info[0] is not None:
             record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
@@ -66,7 +66,7 @@ class RedactingFilter(logging.Filter):
 
 
 def redact_logs() -> None:
-    """Put the filter before every log handler there is; Kedro's logging files cannot name one."""
+    """Add the filter to every log handler; Kedro's logging configuration cannot do this."""
     loggers = [logging.root, *map(logging.getLogger, list(logging.root.manager.loggerDict))]
     for handler in {handler for logger in loggers for handler in logger.handlers}:
         if not any(isinstance(existing, RedactingFilter) for existing in handler.filters):
@@ -74,19 +74,19 @@ def redact_logs() -> None:
 
 
 def print_redacted(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print the traceback of an error that nobody expected; what `sys.excepthook` is for."""
+    """Print the traceback of an unexpected error without credentials; used as `sys.excepthook`."""
     sys.stderr.write(redact("".join(traceback.format_exception(kind, error, trace))))
 
 
 def _secrets() -> set[str]:
-    named = {value for name, value in os.environ.items() if _NAME_OF_SECRET.search(name)}
+    named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
     return {secret for secret in named | _remembered if len(secret) >= SHORTEST_SECRET}
 
 
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         value = value.values()
-    if isinstance(value, str | int | float):  # YAML takes a password of digits for a number
+    if isinstance(value, str | int | float):  # YAML reads a password of digits as a number
         yield str(value)
     elif isinstance(value, Iterable):
         for part in value:

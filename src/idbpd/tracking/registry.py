@@ -1,8 +1,8 @@
-"""The registered models: which versions there are, which one is in use, and who comes next.
+"""The model registry: the versions of a model, and which one is in use.
 
-A data set has one registered model, ``idbpd-<data set>``. A retraining adds a version, called ``challenger`` until the
-next one; the version in use is called ``champion``. To move that name is one write of the registry: whatever happens
-around it, there is always exactly one champion, the old or the new.
+A data set has one registered model, ``idbpd-<data set>``. A retraining adds a version with the alias ``challenger``.
+The version in use has the alias ``champion``. Moving an alias is one write to the registry, so even after a crash there
+is exactly one champion, the old or the new.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from idbpd.errors import ConfigurationError
 
 CHAMPION, CHALLENGER = "champion", "challenger"
 # Tags of a version.
-VERDICT = "verdict"  # promoted or rejected; a version without one was left behind by a retraining that did not end
+VERDICT = "verdict"  # promoted or rejected; missing if the retraining was interrupted
 PROMOTED_AT = "promoted_at"
 REPLACED = "replaced"  # the version that was the champion before
 FINGERPRINT = "fingerprint."
@@ -26,7 +26,7 @@ CERTIFICATE = "certificate."
 
 
 class Version(NamedTuple):
-    """A version of a registered model, with what its retraining said of it."""
+    """A version of a registered model, with the tags of its retraining."""
 
     number: int
     created: datetime
@@ -38,17 +38,17 @@ class Version(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Promoted or rejected, or that it was never judged."""
+        """Promoted, rejected, or unfinished if it was never judged."""
         return self.tags.get(VERDICT, "unfinished")
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """The fingerprints of what it was made from."""
-        return {name.removeprefix(FINGERPRINT): at for name, at in self.tags.items() if name.startswith(FINGERPRINT)}
+        """The fingerprints of the version's data, parameters, code and lock file."""
+        return {name.removeprefix(FINGERPRINT): tag for name, tag in self.tags.items() if name.startswith(FINGERPRINT)}
 
 
 def registered_name(dataset: str) -> str:
-    """The name under which the models of a data set are registered.
+    """The name of a data set's registered model.
 
     >>> registered_name("multi_digits")
     'idbpd-multi_digits'
@@ -57,7 +57,7 @@ def registered_name(dataset: str) -> str:
 
 
 def versions(name: str) -> list[Version]:
-    """All versions, the newest first; none where nothing is registered yet."""
+    """All versions, newest first; empty if nothing is registered yet."""
     client = MlflowClient()
     try:
         aliases: dict[str, str] = client.get_registered_model(name).aliases
@@ -83,12 +83,12 @@ def champion_of(name: str) -> Version | None:
 
 
 def last_judged(name: str) -> Version | None:
-    """The newest version that a retraining ended with, promoted or rejected."""
+    """The newest version with a verdict, promoted or rejected."""
     return next((version for version in versions(name) if VERDICT in version.tags), None)
 
 
 def register(name: str, model_id: str, run_id: str, tags: Mapping[str, Any]) -> int:
-    """A new version of a logged model, as the challenger; it has the tags of the model too, its hashes among them."""
+    """Register a logged model as a new version with the alias challenger; it also gets the model's tags and hashes."""
     client = MlflowClient()
     try:
         client.create_registered_model(name)
@@ -110,23 +110,23 @@ def tag(name: str, number: int, tags: Mapping[str, Any]) -> None:
 
 
 def make_champion(name: str, number: int, instead_of: int | None) -> None:
-    """Give the name of the champion to a version; refused when it is no longer ``instead_of`` that has it."""
+    """Make a version the champion; refused if the present champion is not ``instead_of``."""
     present = champion_of(name)
     if (present.number if present else None) != instead_of:
         raise ConfigurationError(
-            f"the champion of {name} was {_called(instead_of)} when the new model was compared with it, and is "
-            f"{_called(present.number if present else None)} now; nothing was promoted: retrain again"
+            f"the champion of {name} was {_shown(instead_of)} when the new model was compared with it, but is now "
+            f"{_shown(present.number if present else None)}; nothing was promoted: retrain again"
         )
     tag(name, number, {PROMOTED_AT: now(), REPLACED: instead_of or ""})
     MlflowClient().set_registered_model_alias(name, CHAMPION, str(number))
 
 
 def now() -> str:
-    """The present moment, as tags and records have it."""
+    """The present time in UTC, as text for tags and records."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _called(number: int | None) -> str:
+def _shown(number: int | None) -> str:
     return "none" if number is None else f"version {number}"
 
 

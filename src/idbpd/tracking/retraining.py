@@ -1,4 +1,4 @@
-"""What a retraining came to: a version in the registry, and a record for those who started it."""
+"""Save the outcome of a retraining: a version in the registry, and a record for the scheduler."""
 
 from typing import Any
 
@@ -20,29 +20,31 @@ from idbpd.tracking.runs import child_run, current_journal, parent_of, track
 
 
 class RetrainingDataset(AtomicDataset):
-    """Registers what a retraining made, promotes it if the verdict is so, and keeps the record in a file.
+    """Registers a new model, promotes it if it passed the gates, and writes the record.
 
-    In this order, so that a crash leaves the old champion in place: the version with its certificate, as the
-    challenger; the verdict as its tags; the name of the champion; the record.
+    The order is: the version with its certificate as challenger, the alias champion, the verdict as tags, the record. A
+    crash before the alias is moved leaves the old champion in place.
     """
 
     def __init__(self, *, dataset: dict[str, Any], run: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
-        """Name the file and the run that the model was logged to."""
+        """Set the file, and the run that the model was logged to."""
         super().__init__(dataset=dataset, metadata=metadata)
         self._run = run
 
     def save(self, data: dict[str, Any]) -> None:
-        """Take a conclusion of the retraining pipeline."""
+        """Register, promote and record the result of the retraining pipeline."""
         run_id, journal = child_run(self._run), current_journal()
         if run_id is None or journal is None:
-            raise ConfigurationError("the model cannot be registered: the tracking store is away; retrain again")
+            raise ConfigurationError(
+                "the model cannot be registered: the tracking store cannot be reached; retrain again"
+            )
         name = registered_name(self._run["dataset"])
         version = register(name, data["model_id"], run_id, _tags(data))
         verdict = data["verdict"]
         outcome = "promoted" if verdict["passed"] else "rejected"
         if verdict["passed"]:
             make_champion(name, version, instead_of=verdict["champion"])
-        # Last: a version with a verdict is one that need not be tried again.
+        # After the promotion: a version with a verdict is not tried again.
         tag(name, version, {VERDICT: outcome, **{f"gate.{gate['gate']}": _in_words(gate) for gate in verdict["gates"]}})
         message = _message(outcome, name, version, verdict)
         track(self._run, "tags", {"retraining": outcome})
@@ -60,7 +62,7 @@ class RetrainingDataset(AtomicDataset):
         track(self._run, "artifact", {"file": self.path.name}, [self.path])
 
     def record(self, outcome: str, message: str, **details: Any) -> None:
-        """Keep what came out, with the exit code that the command ends with."""
+        """Write the record of an outcome, with the exit code of the command."""
         record = {
             "outcome": outcome,
             "exit_code": EXIT_CODES.get(outcome),
@@ -95,9 +97,9 @@ def _message(outcome: str, name: str, version: int, verdict: dict[str, Any]) -> 
         instead = "the first one" if before is None else f"instead of version {before}"
         return f"promoted: version {version} of {name} is the champion, {instead}"
     stays = "there is no champion" if before is None else f"version {before} stays the champion"
-    failed = "; ".join(f"{_called(gate)}: {_measured(gate)}" for gate in verdict["gates"] if not gate["passed"])
+    failed = "; ".join(f"{_name(gate)}: {_measured(gate)}" for gate in verdict["gates"] if not gate["passed"])
     return f"rejected: version {version} of {name} did not pass ({failed}); {stays}"
 
 
-def _called(gate: dict[str, Any]) -> str:
+def _name(gate: dict[str, Any]) -> str:
     return str(gate["gate"]).replace("_", " ")

@@ -1,4 +1,4 @@
-"""Before a retraining: is there any reason for it? And after one that failed: say so where a scheduler looks."""
+"""Skip a retraining if nothing has changed, and record a failed one for the scheduler."""
 
 import logging
 import os
@@ -23,41 +23,41 @@ RETRAINING = "retraining"  # the output that makes a pipeline a retraining
 SOURCE, TABLE = "source", "table"  # the data as they are now, and as an earlier run has read them
 FINGERPRINT = "fingerprint"  # of the data and their split
 PREFIX = "params:"
-PROGRAM = "program"  # the fingerprints of all else
+PROGRAM = "program"  # the entry with the fingerprints of parameters, code and lock file
 
 logger = logging.getLogger(__name__)
 
 
 class RetrainingHook:
-    """Ends a retraining before it begins when data, parameters, code and lock file are those of the last one.
+    """Ends a retraining before it starts if data, parameters, code and lock file are those of the last one.
 
-    The check is no node: a Kedro pipeline cannot leave out its later nodes without calling that an error.
+    The check is not a node, because a node can skip the later nodes of a pipeline only by raising an error.
     """
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Take what the check will need to know."""
+        """Keep the context and the parameters for the check."""
         self._context = context
         self._parameters: dict[str, Any] = context.config_loader["parameters"]
 
     @hook_impl
     def after_catalog_created(self, catalog: DataCatalog) -> None:
-        """Keep a place for the fingerprints of parameters, code and lock file where nodes find them."""
+        """Add an entry for the fingerprints of parameters, code and lock file, which nodes read."""
         catalog[PROGRAM] = MemoryDataset({})
 
     @hook_impl
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Raise `NothingToDo` when nothing has changed."""
+        """Raise `NothingToDo` if nothing has changed."""
         if RETRAINING not in pipeline.all_outputs():
             return
         if self._parameters["split"]["test_fraction"] == 0:
             raise ConfigurationError(
-                "parameter 'split.test_fraction' = 0 leaves no data to judge a new model by; a retraining needs some"
+                "parameter 'split.test_fraction' = 0 leaves no test data; a retraining needs them for its gates"
             )
         connect(self._context.project_path, self._context.config_loader, "a retraining")
         outcome = catalog[RETRAINING]
         assert isinstance(outcome, RetrainingDataset)
-        _tell_of_a_killed_one(outcome)
+        _report_killed(outcome)
         program = program_fingerprints(self._parameters_of(pipeline), self._context.project_path)
         catalog[PROGRAM].save(program)
         dataset = self._parameters["dataset"]
@@ -81,14 +81,14 @@ class RetrainingHook:
 
     @hook_impl
     def on_pipeline_error(self, error: Exception, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Leave the error where the outcome is looked for; the champion is as it was."""
+        """Record the error; the champion is unchanged."""
         if RETRAINING in pipeline.all_outputs():
             outcome = catalog[RETRAINING]
             assert isinstance(outcome, RetrainingDataset)
             outcome.record("failed", redact(f"failed: {type(error).__name__}: {' '.join(str(error).split())}"))
 
     def _parameters_of(self, pipeline: Pipeline) -> dict[str, Any]:
-        """The parameters that some node of the pipeline takes; those of other commands may change."""
+        """The parameters that a node of the pipeline uses; changes of others do not matter."""
         taken = {name.removeprefix(PREFIX).partition(".")[0] for name in pipeline.inputs() if name.startswith(PREFIX)}
         return {name: value for name, value in self._parameters.items() if name in taken}
 
@@ -100,12 +100,12 @@ def _data_sha256(pipeline: Pipeline, catalog: DataCatalog) -> str:
     return str(catalog.load(FINGERPRINT)["data_sha256"])
 
 
-def _tell_of_a_killed_one(outcome: RetrainingDataset) -> None:
-    """Say so when a retraining is still said to go on: the lock is ours now, so its process is gone."""
+def _report_killed(outcome: RetrainingDataset) -> None:
+    """Log that an earlier retraining was killed: its record says running, but this process holds the lock."""
     before = outcome.load() if outcome.exists() else {}
     if before.get("outcome") == "running":
         logger.info(
-            "the retraining that began at %s (process %s) never ended: it was killed; the champion is as it was",
+            "the retraining that started at %s (process %s) was killed; the champion is unchanged",
             before["at"],
             before["process"],
         )

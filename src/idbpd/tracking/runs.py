@@ -1,8 +1,8 @@
-"""Which MLflow run a result belongs to.
+"""The MLflow run that a result belongs to.
 
-One execution is one parent run. Under it there is one child run per data set, method and seed, so that methods are
-rows that can be compared instead of prefixes of metric names. The execution is known to all its processes through the
-environment: Kedro's hooks do not run in the workers of its parallel runner, datasets do.
+One execution is one parent run. It has one child run per data set, method and seed, so that MLflow can compare methods
+as rows. All processes of an execution find its journal through an environment variable, because Kedro's hooks do not
+run in the workers of its parallel runner, while datasets do.
 """
 
 import os
@@ -19,32 +19,32 @@ EXECUTION_VARIABLE = "IDBPD_EXECUTION"
 
 
 def current_journal() -> Journal | None:
-    """The journal of this execution; None where nothing is tracked."""
+    """The journal of this execution; None if tracking is off."""
     folder = os.environ.get(EXECUTION_VARIABLE)
     return Journal(Path(folder)) if folder else None
 
 
 def parent_of(journal: Journal) -> dict[str, Any]:
-    """The parent run of an execution, as its entries name it."""
+    """The parent run of an execution, in the form used by entries."""
     header = journal.header
     return {"key": journal.folder.name, "name": header["name"], "tags": header["tags"], "started": header["started"]}
 
 
 def track(identity: Mapping[str, Any], kind: str, content: Mapping[str, Any], files: Sequence[Path] = ()) -> None:
-    """Track something in the child run of this identity: on disk at once, in the store as soon as it can be."""
+    """Add an entry to the child run with this identity: on disk at once, in the store as soon as possible."""
     journal = current_journal()
     if journal is not None:
         journal.append(_child_of(journal, identity), kind, content, files)
         send(journal)
 
 
-def track_whole(
+def track_complete_run(
     identity: Mapping[str, Any], parameters: Mapping[str, str], contents: Iterable[Content], status: str
 ) -> bool:
-    """Track a child run from beginning to end; whether anything is tracked here.
+    """Track a complete child run; return whether tracking is on.
 
-    Its parameters take the place of those of the execution where they differ, and its status is its own: FINISHED or
-    FAILED, whatever becomes of the execution.
+    Its parameters override those of the execution. It has its own status, FINISHED or FAILED, independent of the
+    execution.
     """
     journal = current_journal()
     if journal is None:
@@ -58,7 +58,7 @@ def track_whole(
 
 
 def child_run(identity: Mapping[str, Any]) -> str | None:
-    """The id of the child run of this identity in the store; None where nothing is tracked or the store is away."""
+    """The store's id of the child run with this identity; None if tracking is off or the store cannot be reached."""
     journal = current_journal()
     if journal is None:
         return None
@@ -69,7 +69,7 @@ def child_run(identity: Mapping[str, Any]) -> str | None:
 
 
 def parent_run() -> str | None:
-    """The id of this execution's run in the store; None where nothing is tracked or the store is away."""
+    """The store's id of this execution's run; None if tracking is off or the store cannot be reached."""
     journal = current_journal()
     return None if journal is None else journal.runs.get(journal.folder.name)
 
@@ -80,7 +80,7 @@ def _child_of(journal: Journal, identity: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "key": "/".join([parent["key"], *texts.values()]),
         "name": " ".join(texts.values()),
-        # What the execution ran on is said of each of its rows too: they are compared without their parents.
+        # The tags of the execution are repeated, because child runs are compared without their parents.
         "tags": {**parent["tags"], **texts},
         "started": int(time.time() * 1000),
         "parent": parent,

@@ -1,4 +1,4 @@
-"""Which model scores: a registered one, or the last that was trained here."""
+"""Load the model for scoring: a registered one, or the last one trained in this folder."""
 
 import json
 import logging
@@ -15,10 +15,10 @@ from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
 
 from idbpd.errors import ConfigurationError, DataError
-from idbpd.tracking.model import hashes_beside
+from idbpd.tracking.model import hash_file_of
 from idbpd.tracking.model_files import verified_copy, verify_model
 from idbpd.tracking.redaction import redact
-from idbpd.tracking.store import URI_VARIABLE, address, answers
+from idbpd.tracking.store import URI_VARIABLE, address, is_reachable
 
 logger = logging.getLogger(__name__)
 
@@ -26,10 +26,10 @@ CHAMPION = "champion"
 
 
 class VerifiedModel:
-    """A model whose files are those that were logged."""
+    """A model whose files were checked against their logged hashes."""
 
     def __init__(self, folder: Path) -> None:
-        """Load the model from its verified files, which are not needed afterwards."""
+        """Load the model from its verified files; the folder can be deleted afterwards."""
         self._model = mlflow.pyfunc.load_model(str(folder))
 
     @classmethod
@@ -44,14 +44,14 @@ class VerifiedModel:
         return tuple(self._model.metadata.get_input_schema().input_names())
 
     def predict(self, features: pd.DataFrame) -> pd.DataFrame:
-        """A column ``task:label`` of probabilities for each label, a row for each row of features."""
-        answer = self._model.predict(features)
-        assert isinstance(answer, pd.DataFrame)  # what its signature says
-        return answer
+        """The probabilities: one column ``task:label`` per label, one row per row of features."""
+        probabilities = self._model.predict(features)
+        assert isinstance(probabilities, pd.DataFrame)  # by the model's signature
+        return probabilities
 
 
 class ScoringModelDataset(AbstractDataset[NoReturn, VerifiedModel]):
-    """The model at ``uri``; without one the champion of the data set, or else the last model trained here.
+    """The model at ``uri``. If it is null: the champion of the data set, or else the last model trained in this folder.
 
     ```yaml
     scoring_model:
@@ -61,13 +61,13 @@ class ScoringModelDataset(AbstractDataset[NoReturn, VerifiedModel]):
       uri: null # or models:/idbpd-yeast/3
     ```
 
-    No model is loaded before its files were compared with the hashes of when it was logged.
+    The files of a model are compared with their logged hashes before it is loaded.
     """
 
     def __init__(
         self, *, dataset_name: str, filepath: str, uri: str | None, metadata: dict[str, Any] | None = None
     ) -> None:
-        """Say where models of the data set are."""
+        """Set the data set, the folder of the last model, and optionally the address of the model to use."""
         self._registered = f"idbpd-{dataset_name}"
         self._dataset_name = dataset_name
         self._last = Path(filepath)
@@ -86,25 +86,25 @@ class ScoringModelDataset(AbstractDataset[NoReturn, VerifiedModel]):
                 f"there is no model for the data set {self._dataset_name!r} yet; train one with: "
                 f"kedro run --params dataset={self._dataset_name}"
             )
-        beside = hashes_beside(self._last)
-        tags = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+        hashes = hash_file_of(self._last)
+        tags = json.loads(hashes.read_text(encoding="utf-8")) if hashes.exists() else {}
         with TemporaryDirectory(prefix="idbpd-model-") as folder:
             model = VerifiedModel(verified_copy(self._last, tags, Path(folder)))
         logger.info("scoring with the last trained model, %s", self._last)
         return model
 
     def save(self, data: NoReturn) -> NoReturn:  # noqa: ARG002
-        """Refuse: training saves models."""
+        """Not supported: training saves models."""
         raise DatasetError("a model to score with is read-only")
 
     def _champion(self) -> str | None:
-        """The address of the champion; None where there is none, or nothing is tracked."""
+        """The address of the champion; None if there is none or tracking is off."""
         store = os.environ.get(URI_VARIABLE)
         if store is None:
             return None
-        if not answers(store):
+        if not is_reachable(store):
             raise DataError(
-                f"no server answers at {address(store)}, so nobody knows the champion of {self._registered}; "
+                f"no server answers at {address(store)}, so the champion of {self._registered} is not known; "
                 "name a model with --params model_uri=..."
             )
         try:
@@ -112,11 +112,11 @@ class ScoringModelDataset(AbstractDataset[NoReturn, VerifiedModel]):
         except MlflowException as error:
             if error.error_code == ErrorCode.Name(RESOURCE_DOES_NOT_EXIST) or "alias" in str(error).lower():
                 return None
-            raise DataError(redact(f"cannot ask for the champion of {self._registered}: {error}")) from error
+            raise DataError(redact(f"cannot find the champion of {self._registered}: {error}")) from error
         return f"models:/{self._registered}/{version.version}"
 
     def _exists(self) -> bool:
-        return True  # loading says what is missing
+        return True  # loading has a better error message than Kedro
 
     def _describe(self) -> dict[str, Any]:
         return {"registered": self._registered, "uri": self._uri, "filepath": str(self._last)}

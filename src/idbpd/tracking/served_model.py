@@ -1,8 +1,7 @@
 """The code of a served model: raw features in, label probabilities of every task out.
 
-A copy of this file travels inside every exported model, with the network written out below it, and MLflow runs the copy
-wherever the model is served. So it imports nothing of this project, and no pickle is read: the weights are in
-safetensors.
+Every exported model contains a copy of this file, with the network's code appended. MLflow runs the copy to serve the
+model. Therefore this file imports nothing of this project. The weights are in safetensors; no pickle is read.
 """
 
 import json
@@ -23,14 +22,14 @@ from torch import Tensor, device  # noqa: F401 - the network below may use it
 
 
 class ServedModel(PythonModel):
-    """Checks what it is asked about, and answers with a column ``task:label`` for each label."""
+    """Checks the features, and returns one column ``task:label`` per label."""
 
     def __init__(self, forward: Callable[..., tuple[Tensor]]) -> None:
         """Take the network: a function of its tensors and the features."""
         self._forward = forward
 
     def load_context(self, context: PythonModelContext) -> None:
-        """Read the tensors and the names of features and labels."""
+        """Load the tensors and the names of features and labels."""
         with safe_open(context.artifacts["weights"], framework="pt") as file:
             names = {key: json.loads(value) for key, value in file.metadata().items()}
             self._tensors = [file.get_tensor(name) for name in names["tensors"]]
@@ -46,11 +45,11 @@ class ServedModel(PythonModel):
         return pd.DataFrame(probabilities.double().numpy(), columns=self._columns)
 
     def _checked(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """The values in the network's order; a request without the right names does not get here."""
+        """The values in the network's order; MLflow has already checked the column names."""
         values = frame[self._features].to_numpy(np.float64)
         if not np.isfinite(values).all():
             row, column = np.argwhere(~np.isfinite(values))[0]
-            # A server answers with the status 400.
+            # The server responds with status 400.
             raise MlflowException(
                 f"row {row + 1}: feature {self._features[column]!r} is missing or not finite; features must be numbers",
                 error_code=BAD_REQUEST,

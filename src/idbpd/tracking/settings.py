@@ -1,8 +1,8 @@
-"""What ``mlflow.yml`` can say."""
+"""The settings in ``mlflow.yml``."""
 
 from pydantic import BaseModel, ConfigDict
 
-OUTBOX = "outbox"  # in the folder below: what is to be tracked and not yet sent
+OUTBOX = "outbox"  # subfolder of `folder` with the entries that are not sent yet
 
 
 class TrackingSettings(BaseModel):

@@ -1,4 +1,4 @@
-"""What happens when somebody stops a run: Ctrl-C, or a termination by the system or a scheduler."""
+"""End a run on Ctrl-C or SIGTERM."""
 
 import multiprocessing
 import os
@@ -9,21 +9,21 @@ from collections.abc import Callable
 from types import FrameType
 
 
-class Stopping:
-    """Ends the process on a signal, and says so first.
+class StopHandler:
+    """Ends the process on a signal, after calling ``before_exit``.
 
-    One thread that runs nodes one after the other is interrupted where it is, and the interpreter ends as usual. Other
-    threads and processes cannot be: Python would wait for their nodes to end, hours perhaps. There the workers are
-    terminated and the process ends at once; a file that is being written is left behind under its temporary name.
+    With the sequential runner, the signal interrupts the node and the interpreter ends normally. With other runners,
+    Python would wait until the nodes of other threads or processes end, which can take hours. There the workers are
+    terminated and the process ends at once; a file that is being written stays behind under its temporary name.
     """
 
     def __init__(self, before_exit: Callable[[], None]) -> None:
-        """Take what is done before the process ends."""
+        """Set the function that is called before the process ends."""
         self._before_exit = before_exit
         self._process = os.getpid()
 
     def install(self, runner: str) -> None:
-        """Answer signals from now on; only the main thread can. ``runner`` is what Kedro calls it, None by default."""
+        """Handle signals from now on; only the main thread can. ``runner`` is Kedro's name of the runner or "None"."""
         if threading.current_thread() is not threading.main_thread():
             return
         if runner == "None" or "SequentialRunner" in runner:
@@ -33,7 +33,7 @@ class Stopping:
                 signal.signal(number, self._end_at_once)
 
     def _end_at_once(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        if os.getpid() == self._process:  # a worker has this handler too
+        if os.getpid() == self._process:  # workers inherit this handler
             for child in multiprocessing.active_children():
                 child.terminate()
             self._before_exit()

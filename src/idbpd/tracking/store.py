@@ -1,4 +1,4 @@
-"""Where runs are kept."""
+"""The MLflow store: opening it, and checking that it can be reached."""
 
 import os
 import socket
@@ -18,13 +18,13 @@ from idbpd.tracking.redaction import redact, without_user
 
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 DATABASE = "mlflow.db"
-SECONDS_FOR_A_SERVER = 3.0
-# MLflow would ask a silent server seven times, two minutes each.
-PATIENCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
+CONNECT_SECONDS = 3.0
+# By default MLflow asks a silent server seven times, two minutes each.
+HTTP_LIMITS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
 
 
 class Store(NamedTuple):
-    """The address of a store, and where new experiments of it keep their artifacts; None leaves that to the server."""
+    """The address of a store, and the artifact folder of new experiments; None lets the server choose."""
 
     uri: str
     artifacts: str | None
@@ -33,11 +33,11 @@ class Store(NamedTuple):
 def open_store(uri: str | None, folder: Path, experiment: str) -> Store:
     """Connect MLflow to its store.
 
-    Without a URI it is an SQLite file in ``folder``: an absolute path, so that it does not depend on the working
-    directory. Artifacts of a local store lie beside its database; MLflow would put them into the working directory.
+    Without a URI it is an SQLite file in ``folder``, by its absolute path, so that it does not depend on the working
+    directory. Artifacts of a local store are kept next to its database; MLflow would use the working directory.
 
-    A store on this machine is made ready, and a `ConfigurationError` says what is wrong with it at once. A server may
-    be away now and back before the run ends.
+    A local store is created at once, and a `ConfigurationError` says what is wrong with it. A server is not contacted:
+    it may be down now and up again before the run ends.
     """
     if uri is None:
         require_writable(folder)
@@ -50,7 +50,7 @@ def open_store(uri: str | None, folder: Path, experiment: str) -> Store:
     mlflow.set_tracking_uri(uri)
     if not _is_server(uri):
         try:
-            # Several processes that make the tables of a fresh file at the same time would fail.
+            # Create the tables now: several processes that create them at the same time would fail.
             experiment_of(MlflowClient(uri), experiment, artifacts)
         except MlflowException as error:
             raise ConfigurationError(redact(f"cannot track runs in {uri!r}: {error}")) from error
@@ -58,7 +58,7 @@ def open_store(uri: str | None, folder: Path, experiment: str) -> Store:
 
 
 def experiment_of(client: MlflowClient, name: str, artifacts: str | None) -> str:
-    """The id of the experiment of that name, which is made when it is not there."""
+    """The id of the experiment with this name; it is created if needed."""
     found = client.get_experiment_by_name(name)
     if found is not None:
         return str(found.experiment_id)
@@ -68,16 +68,16 @@ def experiment_of(client: MlflowClient, name: str, artifacts: str | None) -> str
         again = client.get_experiment_by_name(name)
         if again is None or error.error_code != ErrorCode.Name(RESOURCE_ALREADY_EXISTS):
             raise
-        return str(again.experiment_id)  # another run made it in the meantime
+        return str(again.experiment_id)  # another run has just created it
 
 
 def tracking_uri() -> str:
-    """The address that this execution and its processes track to, with the credentials it may have."""
+    """The address of this execution's store, with credentials if it has any."""
     return os.environ[URI_VARIABLE]
 
 
 def address(uri: str) -> str:
-    """The address without credentials, as it may be shown and kept.
+    """The address without credentials, for messages and files.
 
     >>> address("https://ann:pass@example.org:5000/tracking")
     'https://example.org:5000/tracking'
@@ -85,14 +85,14 @@ def address(uri: str) -> str:
     return without_user(uri)
 
 
-def answers(uri: str) -> bool:
-    """Whether a server takes connections there; of a file nothing has to be asked."""
+def is_reachable(uri: str) -> bool:
+    """Whether a server accepts connections at this address; always true for a file."""
     if not _is_server(uri):
         return True
     parts = urlsplit(uri)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        socket.create_connection((parts.hostname or "", port), SECONDS_FOR_A_SERVER).close()
+        socket.create_connection((parts.hostname or "", port), CONNECT_SECONDS).close()
     except OSError:
         return False
     return True

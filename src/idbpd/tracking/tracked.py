@@ -1,4 +1,4 @@
-"""Datasets whose content is also an entry of the MLflow run it belongs to."""
+"""Save a file, and log it to its MLflow run."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from idbpd.tracking.runs import track
 
 
 class TrackedDataset(AtomicDataset):
-    """Saves a file with any Kedro dataset, and logs it to the child run that ``run`` names.
+    """Saves a file with any Kedro dataset, and logs it to the child run ``run``.
 
-    The file becomes an artifact. ``log`` says what else its content is, with the keys to take from it (all when none
-    are named):
+    The file becomes an artifact. ``log`` lists what else to log from its content: a kind of entry and the keys to use
+    (an empty list means all keys):
 
     ```yaml
     certificate:
@@ -21,7 +21,7 @@ class TrackedDataset(AtomicDataset):
       log: {final_metrics: [objective, infeasibility], tags: [status]}
     ```
 
-    Where nothing is tracked it is just the file.
+    If tracking is off, only the file is saved.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class TrackedDataset(AtomicDataset):
         log: dict[str, list[str]] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Refuse a kind of entry that does not exist now, not after training."""
+        """Set the run and the entries; an unknown kind of entry is an error now, not after training."""
         super().__init__(dataset=dataset, metadata=metadata)
         unknown = set(log or {}) - set(ENTRIES)
         if unknown:

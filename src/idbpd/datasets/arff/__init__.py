@@ -1,4 +1,4 @@
-"""ARFF, dense and sparse, with the labels of a multi-label data set as Mulan and MEKA mark them."""
+"""Multi-label ARFF files, dense and sparse, with labels marked as Mulan or MEKA do."""
 
 from idbpd.datasets.arff.dataset import ArffDataset
 from idbpd.datasets.arff.reader import read_arff

@@ -16,8 +16,8 @@ from idbpd.errors import ConfigurationError
 class ArffDataset(FileDataset[MultiLabelTable]):
     """A multi-label table in an ARFF file, dense or sparse.
 
-    Who names the labels: ``labels`` (a list of attributes), or ``labels_file`` (Mulan's XML, beside the file), or
-    else the relation's name in the file (MEKA's ``-C n``).
+    The labels are named by ``labels`` (a list of attributes), by ``labels_file`` (Mulan's XML, in the same folder), or
+    by the relation's name in the file (MEKA's ``-C n``).
 
     ```yaml
     flags:
@@ -25,7 +25,7 @@ class ArffDataset(FileDataset[MultiLabelTable]):
       filepath: data/01_raw/flags.arff
       labels: [red, green, blue]
       ignore: [name] # attributes that are neither feature nor label
-      encoding: latin-1 # utf-8 when not said
+      encoding: latin-1 # default: utf-8
     ```
     """
 
@@ -42,7 +42,7 @@ class ArffDataset(FileDataset[MultiLabelTable]):
         fs_args: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Name the file and say what its attributes are."""
+        """Set the file and the roles of its attributes."""
         if labels is not None and labels_file is not None:
             raise ConfigurationError(f"{filepath}: both 'labels' and 'labels_file' name the labels; keep one of them")
         super().__init__(

@@ -1,7 +1,7 @@
-"""The data of an ARFF file at the speed of a compiled CSV reader, for files that are plain enough.
+"""A fast reader for the data of simple ARFF files, built on a compiled CSV reader.
 
-Both functions understand a part of the format only, the part that published data sets are written in. They never guess:
-whatever is not exactly of that form gives None, and the line-by-line reader decides what it means or what is wrong.
+It understands only the part of the format that published data sets use. It never guesses: for anything else it returns
+None, and the line-by-line reader (`idbpd.datasets.arff.rows`) reads the data or reports the error.
 """
 
 import io
@@ -21,7 +21,7 @@ _CATEGORY = pa.dictionary(pa.int32(), pa.string())
 
 
 def read_plain_rows(document: Document) -> tuple[NDArray[np.float64] | csr_array, NDArray[np.int64]] | None:
-    """The values and the line of each row, as `idbpd.datasets.arff.rows.read_rows` gives them, or None."""
+    """The values and the line of each row, as `idbpd.datasets.arff.rows.read_rows` returns them, or None."""
     data = document.data
     if any(attribute.kind == "text" for attribute in document.header.attributes):
         return None
@@ -55,7 +55,7 @@ def _dense(data: bytes, document: Document) -> tuple[NDArray[np.float64], NDArra
 def _sparse(data: bytes, document: Document) -> tuple[csr_array, NDArray[np.int64]] | None:
     attributes = document.header.attributes
     counts = _pair_counts(data)
-    # A pair a line: what was a row is a run of lines now, and the counts say how long each is.
+    # One pair per line. A row becomes several lines; `counts` says how many.
     pairs = data.replace(b"}", b"").replace(b"{", b"").replace(b",", b"\n")
     table = _parse(pairs, {"0": pa.uint32(), "1": _CATEGORY}, " ")
     if counts is None or table is None or table.num_rows != counts.sum():
@@ -75,7 +75,7 @@ def _sparse(data: bytes, document: Document) -> tuple[csr_array, NDArray[np.int6
 
 
 def _parse(data: bytes, kinds: dict[str, pa.DataType], delimiter: str) -> pa.Table | None:
-    """The data as a table of these columns; None when a row has more or fewer, or a value is of another kind."""
+    """The data as a table with these columns; None if a row has another length or a value another type."""
     try:
         table = csv.read_csv(
             io.BytesIO(data),
@@ -96,7 +96,7 @@ def _filled_lines(data: bytes, first: int) -> NDArray[np.int64]:
 
 
 def _pair_counts(data: bytes) -> NDArray[np.int64] | None:
-    """How many pairs each filled line of a sparse file has; None unless every such line is one pair of braces."""
+    """The number of pairs in each non-empty line of a sparse file; None unless every such line is ``{...}``."""
     symbols = np.frombuffer(data + b"\n", dtype=np.uint8)
     ends = np.flatnonzero(symbols == ord("\n"))
     begins = np.concatenate([[0], ends[:-1] + 1])
@@ -111,7 +111,7 @@ def _pair_counts(data: bytes) -> NDArray[np.int64] | None:
 
 
 def _codes(column: pa.ChunkedArray, attribute: Attribute) -> NDArray[np.float64] | None:
-    """The category of each value; None when one is not in the set."""
+    """The category of each value; None if a value is not in the set."""
     array = column.unify_dictionaries().combine_chunks()
     table = _category_codes(array, attribute.categories)
     codes: NDArray[np.float64] = table[array.indices.to_numpy()]

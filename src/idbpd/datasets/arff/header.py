@@ -1,4 +1,4 @@
-"""The header of an ARFF file: its relation, its attributes and where its data begin."""
+"""The header of an ARFF file: the relation, the attributes, and the line where the data begin."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _MEKA_COUNT = re.compile(r"(?<!\S)-C\s+(-?[0-9]+)(?=\s|$)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column: numeric, nominal with its categories in the order of the file, or text."""
+    """A column: numeric, text, or nominal with its categories in file order."""
 
     name: str
     kind: str  # "numeric", "nominal" or "text"
@@ -34,14 +34,14 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before the data."""
+    """Everything before the data."""
 
     relation: str
     relation_line: int
     attributes: tuple[Attribute, ...]
 
     def meka_labels(self) -> range | None:
-        """Which attributes MEKA's ``-C n`` in the relation's name marks as labels: the first n, or the last -n."""
+        """The attributes that MEKA's ``-C n`` marks as labels: the first n, or the last -n if n is negative."""
         found = _MEKA_COUNT.search(self.relation.rpartition(":")[2])
         if found is None:
             return None
@@ -55,15 +55,15 @@ class Header:
 
 
 class Document(NamedTuple):
-    """A file cut in two: the header, understood, and the data, not yet."""
+    """A file in two parts: the parsed header and the unparsed data."""
 
     header: Header
     data: bytes  # UTF-8
-    first_line: int  # the line that the data begin with, counted from 1
+    first_line: int  # the first line of the data, counted from 1
 
 
 def read_document(content: bytes, name: str, encoding: str) -> Document:
-    """Understand the header; an error names the file and the line."""
+    """Parse the header; an error names the file and the line."""
     content = _as_utf8(content, name, encoding)
     relation, relation_line, attributes = "", 0, list[Attribute]()
     begin, number = 0, 0
@@ -98,14 +98,14 @@ def _as_utf8(content: bytes, name: str, encoding: str) -> bytes:
     content = content.removeprefix(UTF8_MARK)
     if b"\0" in content:
         line = content.count(b"\n", 0, content.index(b"\0")) + 1
-        raise DataError(f"{name}, line {line}: a zero byte; the file is not text, or its encoding is UTF-16: set it")
+        raise DataError(f"{name}, line {line}: zero byte; the file is not text, or needs encoding: utf-16")
     if b"\r" in content:  # line ends of Windows and of old Macs
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return content
 
 
 def decoding_error(error: UnicodeDecodeError, name: str, line: int) -> DataError:
-    """The error of a line that is not UTF-8."""
+    """The error for a line that is not UTF-8."""
     return DataError(
         f"{name}, line {line}: byte 0x{error.object[error.start]:02x} is not UTF-8; "
         "name the file's encoding (for example encoding: latin-1)"
@@ -120,7 +120,7 @@ def _decoded(line: bytes, name: str, number: int) -> str:
 
 
 def _declaration(line: str) -> tuple[str, str]:
-    """The keyword of a header line in lower case, and what follows it; nothing for an empty line or a comment."""
+    """The keyword of a header line in lower case and the rest of the line; both empty for a comment or empty line."""
     if not line or line.startswith(COMMENT):
         return "", ""
     words = line.split(maxsplit=1)
@@ -131,7 +131,7 @@ def _declaration(line: str) -> tuple[str, str]:
 
 
 def _relation(rest: str) -> str:
-    # MEKA writes options into the name, and not every program quotes it.
+    # MEKA writes options into the name, and not every program puts it in quotes.
     return read_value(rest, 0)[0].text if rest.startswith(("'", '"')) else rest
 
 
@@ -141,7 +141,7 @@ def _attribute(rest: str, line: int) -> Attribute:
     if kind.startswith("{"):
         return Attribute(name, "nominal", _categories(kind), line)
     word = kind.split(maxsplit=1)[0].lower() if kind else ""
-    if word in TEXT:  # a date may say its format
+    if word in TEXT:  # a date may be followed by its format
         return Attribute(name, "text", (), line)
     if word not in NUMERIC:
         raise ArffSyntaxError(
@@ -168,7 +168,7 @@ def _categories(text: str) -> tuple[str, ...]:
     values: list[Value] = split_values(text[1:close])
     categories = tuple(value.text for value in values)
     if len(set(categories)) != len(categories):
-        raise ArffSyntaxError(f"the set of values {shorten(text)} has a value twice")
+        raise ArffSyntaxError(f"the set of values {shorten(text)} contains a value twice")
     return categories
 
 

@@ -1,4 +1,4 @@
-"""Mulan's XML file that names the labels of an ARFF file."""
+"""Reader for Mulan's XML file, which names the labels of an ARFF file."""
 
 from typing import Any
 from xml.parsers import expat
@@ -8,13 +8,13 @@ from idbpd.errors import DataError
 
 
 def read_mulan_labels(content: bytes, name: str) -> LabelNames:
-    """The names in this file's order, each with the line that names it; labels of a hierarchy count like others."""
+    """The label names in file order, each with its line. Labels inside a hierarchy count like others."""
     names: list[str] = []
-    said_by: list[str] = []
+    declared_in: list[str] = []
     parser = expat.ParserCreate()
 
     def element(tag: str, attributes: dict[str, str]) -> None:
-        # With a namespace prefix it is the same element.
+        # Ignore a namespace prefix.
         if tag.rpartition(":")[2] != "label":
             return
         place = f"{name}, line {parser.CurrentLineNumber}"
@@ -24,10 +24,10 @@ def read_mulan_labels(content: bytes, name: str) -> LabelNames:
         if label in names:
             raise DataError(f"{place}: label {label!r} is named twice")
         names.append(label)
-        said_by.append(place)
+        declared_in.append(place)
 
     def doctype(*_: Any) -> None:
-        # Nothing that Mulan writes has one, and it is where entities that blow up a file are declared.
+        # Mulan writes none, and entity declarations in one could exhaust the memory.
         raise DataError(f"{name}, line {parser.CurrentLineNumber}: a document type is not allowed here")
 
     parser.StartElementHandler = element
@@ -36,8 +36,8 @@ def read_mulan_labels(content: bytes, name: str) -> LabelNames:
         parser.Parse(content, True)
     except expat.ExpatError as error:
         raise DataError(f"{name}, line {error.lineno}: not XML: {expat.ErrorString(error.code)}") from error
-    except (LookupError, ValueError) as error:  # an encoding that nobody knows
+    except (LookupError, ValueError) as error:  # unknown encoding
         raise DataError(f"{name}, line {parser.CurrentLineNumber}: not XML: {error}") from error
     if not names:
-        raise DataError(f'{name}: names no label; expected <labels> with <label name="..."/> inside')
-    return LabelNames(names, said_by)
+        raise DataError(f'{name}: no label found; expected <labels> with <label name="..."/> inside')
+    return LabelNames(names, declared_in)

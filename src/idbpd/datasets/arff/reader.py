@@ -1,4 +1,4 @@
-"""From the bytes of an ARFF file to a multi-label table."""
+"""Convert the bytes of an ARFF file into a multi-label table."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,10 +18,10 @@ BINARY = frozenset({"0", "1"})
 
 
 class LabelNames(NamedTuple):
-    """Labels by name, and who says so: an error about one of them names it."""
+    """The names of the labels, and where each name is declared (shown in errors)."""
 
     names: Sequence[str]
-    said_by: Sequence[str]  # one per name
+    declared_in: Sequence[str]  # one per name
 
 
 def read_arff(
@@ -32,10 +32,10 @@ def read_arff(
     ignore: Sequence[str] = (),
     encoding: str = "utf-8",
 ) -> MultiLabelTable:
-    """The table in an ARFF file; ``name`` is what errors call the file.
+    """Read the table from an ARFF file; errors call the file ``name``.
 
-    Without ``labels``, the relation's name must mark them as MEKA does. Labels stand in the order of the file, whoever
-    names them. A nominal feature with two values becomes a column of 0 and 1, one with more a column per value.
+    Without ``labels``, the relation's name must mark them as MEKA does. Labels are always in file order. A nominal
+    feature with two values becomes one column of 0 and 1; with more values it becomes one column per value.
     """
     document = read_document(content, name, encoding)
     header = document.header
@@ -59,7 +59,7 @@ def read_arff(
 
 def _label_columns(header: Header, name: str, labels: LabelNames | None) -> list[int]:
     if labels is not None:
-        named = {_column(header, name, *pair) for pair in zip(labels.names, labels.said_by, strict=True)}
+        named = {_column(header, name, *pair) for pair in zip(labels.names, labels.declared_in, strict=True)}
         return sorted(named)
     try:
         marked = header.meka_labels()
@@ -67,17 +67,17 @@ def _label_columns(header: Header, name: str, labels: LabelNames | None) -> list
         raise DataError(f"{name}, line {header.relation_line}: {error}") from error
     if marked is None:
         raise DataError(
-            f"{name}: which attributes are labels? Name them (labels: [...]), or the XML file that does "
-            f"(labels_file: ...); the relation {header.relation!r} has no MEKA option '-C n'"
+            f"{name}: which attributes are labels? Set labels: [...] or labels_file: ...; "
+            f"the relation {header.relation!r} has no MEKA option '-C n'"
         )
     return list(marked)
 
 
-def _column(header: Header, name: str, attribute: str, said_by: str) -> int:
+def _column(header: Header, name: str, attribute: str, declared_in: str) -> int:
     for at, candidate in enumerate(header.attributes):
         if candidate.name == attribute:
             return at
-    raise DataError(f"{said_by} names {attribute!r}, but {name} has no such attribute")
+    raise DataError(f"{declared_in} names {attribute!r}, but {name} has no such attribute")
 
 
 def _require_numbers(attributes: list[Attribute], name: str) -> None:
@@ -104,7 +104,7 @@ def _features(columns: Values | csc_array, header: Header, chosen: list[int]) ->
     for at in chosen:
         attribute, column = header.attributes[at], _dense_column(columns, at)
         if len(attribute.categories) <= 2:
-            if attribute.categories == ("1", "0"):  # their order is the file's choice, their meaning is not
+            if attribute.categories == ("1", "0"):  # the file lists them in reverse; 1 must stay 1
                 column = 1 - column
             blocks.append(column)
             names.append(attribute.name)
@@ -118,7 +118,7 @@ def _features(columns: Values | csc_array, header: Header, chosen: list[int]) ->
 
 
 def _as_features(matrix: Values | csc_array) -> Features:
-    # What is too large for four bytes becomes infinite here, and the check for finite features says so.
+    # Values too large for float32 become infinite here; the check for finite features reports them.
     with np.errstate(over="ignore"):
         if isinstance(matrix, np.ndarray):
             return np.ascontiguousarray(matrix, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The data of an ARFF file, one line after the other: every form that the format allows, and exact errors."""
+"""Line-by-line reader for the data of an ARFF file: the whole format, with exact error messages."""
 
 import re
 from typing import TypeAlias
@@ -27,8 +27,8 @@ Values: TypeAlias = NDArray[np.float64] | csr_array
 def read_rows(document: Document, name: str) -> tuple[Values, NDArray[np.int64]]:
     """The values of all rows, and the line of each row.
 
-    A nominal value is the index of its category, a missing one NaN, a text 0. What a sparse row does not name is 0, and
-    so the first category of a nominal attribute: that is what the format says.
+    A nominal value is the index of its category, a missing value is NaN, a text is 0. As the format defines it, values
+    that a sparse row does not list are 0, which is the first category of a nominal attribute.
     """
     attributes = document.header.attributes
     codes = [{text: float(code) for code, text in enumerate(attribute.categories)} for attribute in attributes]
@@ -55,7 +55,7 @@ def read_rows(document: Document, name: str) -> tuple[Values, NDArray[np.int64]]
         rows.append(values)
         lines.append(number)
     if not rows:
-        raise DataError(f"{name}, line {document.first_line}: there is no row after @data")
+        raise DataError(f"{name}, line {document.first_line}: no row after @data")
     if not columns:
         return np.array(rows, dtype=np.float64), np.array(lines, dtype=np.int64)
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in columns])])
@@ -75,7 +75,7 @@ def _dense_row(line: str, attributes: tuple[Attribute, ...], codes: list[dict[st
 def _sparse_row(
     line: str, attributes: tuple[Attribute, ...], codes: list[dict[str, float]]
 ) -> tuple[list[int], list[float]]:
-    """The named indices in ascending order, and their values."""
+    """The indices of a sparse row in ascending order, and their values."""
     entries: dict[int, float] = {}
     body = _without_braces(line)
     at = 0
@@ -99,7 +99,7 @@ def _sparse_row(
 
 
 def _without_braces(line: str) -> str:
-    """What stands between the braces of a sparse row; a comment may follow them."""
+    """The text between the braces of a sparse row; a comment may follow them."""
     close = closing_brace(line)
     rest = line[close + 1 :].strip()
     if rest and not rest.startswith(COMMENT):

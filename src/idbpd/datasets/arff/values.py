@@ -1,4 +1,4 @@
-"""The values of an ARFF line: quotes, escapes, comments and numbers."""
+"""Parser for the values of an ARFF line: quotes, escapes, comments and numbers."""
 
 import re
 from typing import NamedTuple
@@ -10,19 +10,19 @@ MISSING = "?"
 
 
 class Value(NamedTuple):
-    """A value as it is meant, and whether it was quoted: an unquoted ``?`` is missing, a quoted one is a text."""
+    """An unescaped value, and whether it was quoted: an unquoted ``?`` is missing, a quoted one is a text."""
 
     text: str
     quoted: bool
 
     @property
     def is_missing(self) -> bool:
-        """Whether the file says that the value is not known."""
+        """Whether the file marks the value as missing."""
         return self.text == MISSING and not self.quoted
 
 
 class ArffSyntaxError(ValueError):
-    """What is wrong with a line; whoever knows the file and the line says where."""
+    """A syntax error in a line; the caller adds the file and the line number."""
 
 
 def split_values(text: str) -> list[Value]:
@@ -44,7 +44,7 @@ def split_values(text: str) -> list[Value]:
 
 
 def read_value(text: str, at: int) -> tuple[Value, int]:
-    """The value that begins at ``at``, and where the comma after it stands, or the end of the text."""
+    """The value that begins at ``at``, and the position of the comma after it or the end of the text."""
     at = skip_space(text, at)
     if at < len(text) and text[at] in "'\"":
         quoted, at = _read_quoted(text, at)
@@ -63,7 +63,7 @@ def read_value(text: str, at: int) -> tuple[Value, int]:
 
 
 def parse_number(text: str) -> float:
-    """The number that a text is; nothing but digits, sign, point and exponent will do.
+    """Parse a number: only digits, sign, point and exponent are allowed.
 
     >>> parse_number("-1.5e3")
     -1500.0
@@ -84,7 +84,7 @@ def closing_quote(text: str, at: int) -> int:
 
 
 def closing_brace(text: str) -> int:
-    """Where the brace is closed that ``text`` begins with; one inside quotes does not close it."""
+    """The position of the brace that closes the one at the start of ``text``; braces inside quotes do not count."""
     at = 1
     while at < len(text) and text[at] != "}":
         at = closing_quote(text, at) if text[at] in "'\"" else at + 1
@@ -101,12 +101,12 @@ def skip_space(text: str, at: int) -> int:
 
 
 def shorten(text: str) -> str:
-    """A text as it can be shown in an error."""
+    """Shorten a text for an error message."""
     return text if len(text) <= 40 else text[:37] + "..."
 
 
 def quote(text: str) -> str:
-    r"""A name or value as it can be written into a file.
+    r"""Quote a name or value for an ARFF file where needed.
 
     >>> print(quote("it's"))
     'it\'s'
@@ -126,7 +126,7 @@ def _unquoted(text: str) -> Value:
 
 
 def _comment_start(text: str, begin: int, end: int) -> int | None:
-    """Where a comment begins between two positions: a percent sign inside a word is a part of the word."""
+    """The start of a comment between two positions; a percent sign inside a word belongs to the word."""
     at = text.find(COMMENT, begin, end)
     while at != -1:
         if at == begin or text[at - 1] in " \t":
@@ -136,7 +136,7 @@ def _comment_start(text: str, begin: int, end: int) -> int | None:
 
 
 def _read_quoted(text: str, at: int) -> tuple[str, int]:
-    """The text between the quote at ``at`` and its partner, and the position after that."""
+    """The text between the quote at ``at`` and the closing quote, and the position after it."""
     mark, parts = text[at], []
     at += 1
     while at < len(text) and text[at] != mark:

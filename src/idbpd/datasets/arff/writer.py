@@ -1,4 +1,4 @@
-"""A multi-label table as an ARFF file, with its labels marked as MEKA does."""
+"""Write a multi-label table as an ARFF file, with its labels marked as MEKA does."""
 
 import math
 
@@ -11,7 +11,7 @@ from idbpd.errors import DataError
 
 
 def render_arff(table: MultiLabelTable, relation: str) -> bytes:
-    """The file's content; sparse features give sparse rows. Reading it gives the same table, to the last bit."""
+    """The content of the file; sparse features give sparse rows. Reading it back gives the same table, bit for bit."""
     if table.groups is not None or table.positions:
         raise DataError("an ARFF file cannot hold groups or positions; save the table in another format")
     lines = [f"@relation {quote(f'{relation}: -C -{len(table.label_names)}')}", ""]
@@ -32,5 +32,5 @@ def _text(value: np.float32 | np.int8) -> str:
     number = float(value)
     if math.isinf(number):
         raise DataError(f"an ARFF file cannot hold {number}")
-    # The shortest text that gives the same four bytes back.
+    # str() of a numpy float gives the shortest text that reads back as the same float32.
     return MISSING if math.isnan(number) else str(value)
