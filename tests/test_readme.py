@@ -8,7 +8,7 @@ import yaml
 from kedro.framework.cli.project import run as kedro_run
 from kedro.io import AbstractDataset
 
-from tests.conftest import PROJECT
+from tests.kedro_project import PROJECT
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
