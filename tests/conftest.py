@@ -40,4 +40,4 @@ def _reproducible() -> Iterator[None]:
 def project(tmp_path: Path) -> "KedroProject":
     from tests.kedro_project import KedroProject  # noqa: PLC0415 - Kedro and MLflow take seconds to import
 
-    return KedroProject(tmp_path / "project")
+    return KedroProject.copied_to(tmp_path / "project")

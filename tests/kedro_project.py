@@ -13,7 +13,7 @@ from typing import Any
 import click
 import pytest
 import yaml
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from kedro.framework.startup import bootstrap_project
 from mlflow import MlflowClient
 from mlflow.entities import Run
@@ -31,14 +31,19 @@ class KedroProject:
     """The program and its configuration in a folder of the test's own, so that the real project's data stay alone."""
 
     def __init__(self, path: Path) -> None:
-        """Copy the project to ``path``."""
+        """Take the copy that is at ``path``."""
         self.path = path
+
+    @classmethod
+    def copied_to(cls, path: Path) -> "KedroProject":
+        """Copy the project, with its compiled code, which saves every process that starts in it the time to compile."""
         ignored = shutil.ignore_patterns("*.egg-info", "local")
         for folder in ("src", "conf"):
             shutil.copytree(PROJECT / folder, path / folder, ignore=ignored)
         (path / "conf" / "local").mkdir()
         for file in ("pyproject.toml", "requirements.lock", ".telemetry"):
             shutil.copy(PROJECT / file, path)
+        return cls(path)
 
     @property
     def data(self) -> Path:
@@ -58,18 +63,22 @@ class KedroProject:
         environment: Mapping[str, str] | None = None,
     ) -> str:
         """Run a command in this process, which saves the seconds that a new one needs to start; what it printed."""
+        result = self.invoke(*arguments, params=params, environment=environment)
+        if result.exit_code != exit_code:
+            raise AssertionError(f"exit code {result.exit_code}:\n{result.output}") from result.exception
+        return result.output
+
+    def invoke(self, *arguments: str, params: str = "", environment: Mapping[str, str] | None = None) -> Result:
+        """Run a command in this process, whatever its exit code will be."""
         with pytest.MonkeyPatch.context() as patch, _logged_to_output():
             patch.chdir(self.path)
             for name in STEERING:
                 patch.delenv(name, raising=False)
-            # The project's own logging would belong to the whole process.
-            patch.setenv("KEDRO_LOGGING_CONFIG", "left alone")
+            # With this set a command leaves the logging of this process alone.
+            patch.setenv("KEDRO_LOGGING_CONFIG", str(self.path / "conf" / "logging.yml"))
             for name, value in (environment or {}).items():
                 patch.setenv(name, value)
-            result = CliRunner().invoke(cli, _with_params(arguments, params), obj=bootstrap_project(self.path))
-        if result.exit_code != exit_code:
-            raise AssertionError(f"exit code {result.exit_code}:\n{result.output}") from result.exception
-        return result.output
+            return CliRunner().invoke(cli, _with_params(arguments, params), obj=bootstrap_project(self.path))
 
     def kedro_process(
         self,

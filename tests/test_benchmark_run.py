@@ -57,7 +57,7 @@ def _break_a_method(project: KedroProject) -> None:
 
 @pytest.fixture(scope="module")
 def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    project = KedroProject(tmp_path_factory.mktemp("benchmark") / "project")
+    project = KedroProject.copied_to(tmp_path_factory.mktemp("benchmark") / "project")
     generator = np.random.default_rng(0)
     labels = np.tile(np.eye(2, dtype=int)[generator.integers(0, 2, 60)], 2)
     table = pd.DataFrame(generator.normal(size=(60, 3)), columns=["x", "y", "z"])

@@ -51,7 +51,7 @@ def _hashes(project: KedroProject) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_a_killed_run_ends_with_the_same_bits(tmp_path: Path) -> None:
-    whole, killed = (KedroProject(tmp_path / name) for name in ("whole", "killed"))
+    whole, killed = (KedroProject.copied_to(tmp_path / name) for name in ("whole", "killed"))
     for project in (whole, killed):
         project.configure("mlflow.yml", "enabled: false\n")
     whole.kedro("run", params=PARAMETERS)

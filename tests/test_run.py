@@ -58,7 +58,7 @@ def _guarded(project: KedroProject) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    project = KedroProject(tmp_path_factory.mktemp("run") / "project")
+    project = KedroProject.copied_to(tmp_path_factory.mktemp("run") / "project")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("DO_NOT_TRACK")
         # Any folder of the project will do.

@@ -152,6 +152,8 @@ def test_another_encoding_can_be_named() -> None:
     text = DENSE.replace("att1", "größe")
     assert read_arff(text.encode("latin-1"), "f", encoding="latin-1").feature_names[0] == "größe"
     assert read_arff(text.encode("utf-16"), "f", encoding="utf-16").feature_names[0] == "größe"
+    with pytest.raises(DataError, match="f: cannot be read with encoding 'klingon': unknown encoding: klingon"):
+        read_arff(text.encode(), "f", encoding="klingon")
 
 
 @pytest.mark.parametrize("text", [DENSE, SPARSE])
@@ -200,6 +202,8 @@ def test_a_written_table_is_read_back_to_the_last_bit(text: str) -> None:
         ("{0,1}", "{0,1", "file.arff, line 6: the brace { is not closed by }"),
         ("{0,1}", "string", "file.arff, line 6: label 'first' is a text; a label has {0,1}"),
         ("numeric", "number", "file.arff, line 4: attribute 'att1' has the type 'number'; expected numeric, real,"),
+        ("numeric", "numeric 5", "file.arff, line 4: unexpected '5' at the end of the line"),
+        ("att1 numeric", "{0,1}", "file.arff, line 4: an attribute needs a name and a type"),
         ("numeric", "relational", "file.arff, line 4: attribute 'att1' has the type 'relational'"),
         ("'att 2'", "att1", "file.arff, line 9: attribute 'att1' is declared twice, in lines 4 and 5"),
         ("@DATA", "@DATE", "file.arff, line 9: expected @relation, @attribute, @data or a comment, found '@DATE'"),
