@@ -1,7 +1,7 @@
 """Our ARFF reader against liac-arff and scipy: time, memory, what errors say, and what each one accepts.
 
     pip install --target /tmp/liac liac-arff
-    PYTHONPATH=/tmp/liac IDBPD_DATA=/path/to/data python benchmarks/arff_reading.py
+    PYTHONPATH=src:.:/tmp/liac IDBPD_DATA=/path/to/data python benchmarks/arff_reading.py
 
 liac-arff is not a dependency of this project: without it, only the times of the others are printed. Readers take turns
 in one process; the least processor time of several counts. Memory is what a process of its own needs more at its peak.

@@ -57,9 +57,7 @@ def mine(project: KedroProject) -> _Broken:
     ("old", "new", "message"),
     [
         ("5,6,1,1", "5,6,1,1,1", "mine.arff, line 9: the row has 5 values, expected 4"),
-        ("5,6,1,1", "5,6,1,2", "mine.arff, line 9: attribute 'b': '2' is not one of {0, 1}"),
         ("5,6,1,1", "5,?,1,1", "mine.arff, line 9: feature 'y' is missing (or not a number); features must be finite"),
-        ("5,6,1,1", "5,1e300,1,1", "mine.arff, line 9: feature 'y' is too large; features must be finite"),
         ("1,2,0,1", "1,2,1,1", "mine.arff: label 'a' is 1 in all 3 rows; it must be 0 in some rows and 1 in others"),
         ("b {0,1}", "b {no,yes}", "mine.arff, line 5: label 'b' has the values {no, yes}; a label has {0,1}"),
         (ARFF, "", "mine.arff: the file is empty"),

@@ -2,13 +2,15 @@ import pytest
 import torch
 
 from idbpd.mtl import worst_case, worst_case_upper_bound
-from idbpd.mtl.bootstrap import _worst_cases
 
 
-def test_the_worst_case_of_every_row_is_that_of_the_row_alone() -> None:
-    losses = torch.rand(7, 30, dtype=torch.float64) * 3
-    expected = torch.stack([worst_case(row, 0.1).value for row in losses])
-    torch.testing.assert_close(_worst_cases(losses, 0.1), expected, rtol=1e-12, atol=0)
+def test_the_bound_is_the_quantile_of_the_worst_cases_of_the_draws() -> None:
+    losses = torch.rand(30, dtype=torch.float64) * 3
+    draws = torch.randint(30, (7, 30), generator=torch.Generator().manual_seed(5))
+    expected = torch.stack([worst_case(losses[draw], 0.1).value for draw in draws])
+    for confidence in (0.0, 0.5, 0.9, 1.0):
+        bound = worst_case_upper_bound(losses, 0.1, confidence=confidence, resamples=7, seed=5)
+        assert bound == pytest.approx(expected.quantile(confidence).item(), rel=1e-12)
 
 
 def test_the_bound_covers_the_worst_case_of_the_distribution_about_as_often_as_it_says() -> None:

@@ -13,7 +13,7 @@ from idbpd.experiment.provenance import changed, program_fingerprints
 from idbpd.mtl import MultiTaskData, SharedNetwork, Task, measure_quality
 from idbpd.pipelines.retraining.gates import Gate, gates
 from idbpd.pipelines.retraining.nodes import judge, measure_champion
-from tests.conftest import PROJECT
+from tests.kedro_project import PROJECT
 
 RETRAIN = RetrainParameters(
     force=False,

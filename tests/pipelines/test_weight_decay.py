@@ -24,7 +24,7 @@ from idbpd.pipelines.splitting.row_split import split_rows
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import choose, explore
 from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
-from idbpd.pipelines.weight_decay.nodes import _validation_parts, settle_weight_decay
+from idbpd.pipelines.weight_decay.nodes import settle_weight_decay, validation_parts
 from idbpd.validation import validated
 
 SPLIT = SplitParameters(test_fraction=0.25, seed=0)
@@ -200,7 +200,7 @@ def test_limits_that_are_set_by_hand_are_those_that_have_to_carry_over(caplog: p
 def test_validation_sees_the_training_part_alone_and_keeps_groups_together() -> None:
     table = _table()
     train_rows, test_rows = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
-    fit, validation = _validation_parts(table, _search([0.0]), SPLIT, FEATURES)
+    fit, validation = validation_parts(table, _search([0.0]), SPLIT, FEATURES)
     train, _, _, _ = split(table, SPLIT, FEATURES)
     number = {features.tobytes(): row for row, features in enumerate(table.dense_features(slice(None)))}
 
@@ -219,13 +219,13 @@ def test_what_stands_in_the_way_of_a_validation_part_is_said_with_the_parameter_
     two_groups = replace(table, groups=np.arange(400) // 200)
     message = r"200 samples with weight_decay_search.validation_fraction = 0.25: .*; a number for problem.weight_dec"
     with pytest.raises(DataError, match=message):
-        _validation_parts(two_groups, _search([0.0]), SPLIT, FEATURES)
+        validation_parts(two_groups, _search([0.0]), SPLIT, FEATURES)
     rare = replace(table, groups=None, labels=table.labels * np.array([1, 1, 0, 0], dtype=np.int8))
     rare.labels[split_rows(rare, SPLIT.test_fraction, SPLIT.seed)[0][0], 2:] = 1
     with pytest.raises(
         DataError, match=r"no sample of the (training|validation) part .* another weight_decay_search.valid"
     ):
-        _validation_parts(rare, _search([0.0]), SPLIT, FEATURES)
+        validation_parts(rare, _search([0.0]), SPLIT, FEATURES)
 
 
 @pytest.mark.parametrize("value", [-1, "often", True, float("nan")])

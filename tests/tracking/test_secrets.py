@@ -43,7 +43,7 @@ def test_no_planted_secret_is_found_in_store_outbox_files_or_logs(project: Kedro
     assert "the tracking store is away" in output
     assert list((project.data / "09_tracking/outbox").iterdir())  # there is something to look at
     unknown = "nowhere-" + PLANTED["in a token variable"]
-    mistake = project.kedro_process("run", "--pipeline", unknown, environment=environment, exit_code=1)
+    mistake = project.kedro("run", "--pipeline", unknown, environment=environment, exit_code=1)
     assert "unknown pipeline 'nowhere-***'" in mistake
     (project.path / "conf/local/mlflow.yml").unlink()
     tracked = project.kedro("run", "--pipeline", "ingestion", environment=environment)

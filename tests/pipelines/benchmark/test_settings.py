@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.conftest import PROJECT
+from tests.kedro_project import PROJECT
 
 
 def _parameters(environment: str) -> dict[str, Any]:

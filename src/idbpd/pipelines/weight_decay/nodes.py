@@ -58,7 +58,7 @@ def settle_weight_decay(
     begin = time.perf_counter()
     rules = weight_decay_search
     short = calibration.model_copy(update={"max_steps": min(rules.max_steps, calibration.max_steps)})
-    parts = _validation_parts(table, rules, split, features)
+    parts = validation_parts(table, rules, split, features)
     kept = KeptCandidates(weight_decay_cache)
     candidates = search(rules, parts, problem, short, model, compute, seed, kept)
     chosen = choose(candidates, rules.margin)
@@ -115,9 +115,10 @@ def _warn(candidates: Sequence[Candidate], chosen: Candidate, margin: float) -> 
         )
 
 
-def _validation_parts(
+def validation_parts(
     table: MultiLabelTable, rules: WeightDecaySearchParameters, split: SplitParameters, features: FeatureParameters
 ) -> tuple[MultiTaskData, MultiTaskData]:
+    """The training part, divided once more: samples to learn from, and samples to validate on."""
     train_rows, _ = split_rows(table, split.test_fraction, split.seed)
     training_part = table.of_rows(train_rows)
     tasks = split_labels(training_part, split.by, split.tasks)
