@@ -14,7 +14,7 @@ from tests.kedro_project import PROJECT, KedroProject
 from tests.real_data import ROOT, needs_real_data
 
 TEXT = (PROJECT / "docs" / "data.md").read_text(encoding="utf-8")
-SHORT = "calibration.max_steps=5,training.max_steps=5"
+SHORT = "calibration.max_steps=5,training.max_steps=5,problem.weight_decay=0.001"
 
 
 def _blocks(language: str) -> list[str]:

@@ -32,7 +32,7 @@ def test_the_papers_setting(project: KedroProject) -> None:
 
 
 def test_composed_images_by_position(project: KedroProject) -> None:
-    data = _run(project, params="split.by=position")
+    data = _run(project, params="split.by=position,problem.weight_decay=0.001")
     train = MultiTaskDataset(filepath=str(data / "05_model_input/multi_digits/train.safetensors")).load()
     assert [(task.name, len(task.labels), task.size) for task in train.tasks] == [
         ("top_left", 10, 3200),
