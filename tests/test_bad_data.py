@@ -116,7 +116,7 @@ def test_images(mine: _Broken) -> None:
 
 
 @needs_real_data
-def test_a_published_file_with_a_sample_less(mine: _Broken) -> None:
+def test_a_published_file_that_lacks_one_sample_is_refused(mine: _Broken) -> None:
     shutil.copytree(ROOT / "chd49", mine.raw / "chd49")
     path = mine.raw / "chd49" / "CHD_49.arff"
     path.chmod(0o600)

@@ -68,7 +68,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     return Finished(project, output, project.path / "connections.txt")
 
 
-def test_it_says_what_came_out_and_where_to_look(finished: Finished) -> None:
+def test_it_prints_the_results_and_where_to_look(finished: Finished) -> None:
     for text in (
         "priority: worst-case loss",
         "constraint: worst-case loss",
@@ -90,7 +90,7 @@ def test_it_says_what_came_out_and_where_to_look(finished: Finished) -> None:
     assert "\x1b" not in finished.output  # no colours and no progress bar away from a terminal
 
 
-def test_it_connects_to_nowhere(finished: Finished) -> None:
+def test_it_opens_no_connection(finished: Finished) -> None:
     assert not finished.connections.exists()
 
 
@@ -109,7 +109,7 @@ def test_results_are_complete_and_nothing_partial_is_left(finished: Finished) ->
     assert not (finished.project.path / "src/idbpd/mlruns").exists()
 
 
-def test_the_run_is_tracked_as_other_programs_read_it(finished: Finished) -> None:
+def test_the_tracked_run_has_all_results(finished: Finished) -> None:
     client, runs = finished.project.tracked_runs()
     parent, child = runs
     assert [run.info.status for run in runs] == ["FINISHED", "FINISHED"]

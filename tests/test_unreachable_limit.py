@@ -21,7 +21,7 @@ PARAMETERS = ",".join(
 )
 
 
-def test_the_model_closest_to_it_is_evaluated(project: KedroProject) -> None:
+def test_the_model_closest_to_an_unreachable_limit_is_evaluated(project: KedroProject) -> None:
     project.configure("mlflow.yml", "enabled: false\n")
     project.configure("sources.yml", SOURCE)
     (project.data / "01_raw").mkdir(parents=True)

@@ -105,7 +105,7 @@ def test_quotes_escapes_and_percent_signs() -> None:
     np.testing.assert_array_equal(table.features, [[7, 1, 0, 0, 0], [8, 0, 0, 1, 0], [9, 0, 0, 0, 1], [9, 0, 1, 0, 0]])
 
 
-def test_what_a_sparse_row_leaves_out_is_the_first_category() -> None:
+def test_values_missing_from_a_sparse_row_are_the_first_category() -> None:
     text = """@relation x
 @attribute flag {1,0}
 @attribute colour {red,green,blue}
@@ -262,7 +262,7 @@ def test_indices_of_a_sparse_row_in_any_order() -> None:
         (b"\x89PNG\r\n\x1a\n", "file.arff, line 1: byte 0x89 is not UTF-8"),
     ],
 )
-def test_a_file_that_is_none_is_named(content: bytes, message: str) -> None:
+def test_a_file_that_is_not_arff_is_named(content: bytes, message: str) -> None:
     with pytest.raises(DataError) as error:
         read_arff(content, "file.arff")
     assert message in str(error.value)

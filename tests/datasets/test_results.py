@@ -15,7 +15,7 @@ def folder(tmp_path: Path) -> ResultsDataset:
     return ResultsDataset(folder=str(tmp_path / "results"))
 
 
-def test_what_was_saved_is_read_back_and_says_so(folder: ResultsDataset) -> None:
+def test_saved_results_are_read_back_with_a_message(folder: ResultsDataset) -> None:
     folder.save(RESULT)
     (read,) = [load() for load in folder.load().values()]
     assert (read.key, read.record, read.reused) == ("abc", RESULT.record, True)

@@ -46,7 +46,7 @@ def calibrating(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Calibrating
     return Calibrating(tmp_path, small_tasks(2))
 
 
-def test_what_is_kept_is_what_would_be_found_again(calibrating: Calibrating, caplog: pytest.LogCaptureFixture) -> None:
+def test_kept_results_equal_recomputed_ones(calibrating: Calibrating, caplog: pytest.LogCaptureFixture) -> None:
     first, weights = calibrating()
     assert "kept from" not in caplog.text
     again, same_weights = calibrating()

@@ -127,7 +127,7 @@ def test_two_runs_on_one_data_set_do_not_mix(project: KedroProject) -> None:
     lock.release()
 
 
-def test_a_run_that_begins_later_must_ask_for_the_problem_that_was_settled(project: KedroProject) -> None:
+def test_a_run_of_a_later_stage_must_ask_for_the_settled_problem(project: KedroProject) -> None:
     folder = project.data / "06_models" / "multi_digits"
     folder.mkdir(parents=True)
     (folder / "problem.json").write_text('{"lambda": 0.1, "weight_decay": 0.008}')

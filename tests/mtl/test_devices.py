@@ -77,7 +77,7 @@ def test_the_solver_may_stay_on_the_host(kind: str) -> None:
             assert tensor.device == torch.device("cpu")
 
 
-def test_the_way_over_the_support_alone_would_wait() -> None:
+def test_gradients_over_the_support_alone_would_wait() -> None:
     """That the test above can fail: which samples have weight is a number."""
     with FakeTensorMode(allow_non_fake_inputs=False):
         problem, count = _problem("tanh", dense=False)

@@ -141,7 +141,7 @@ def test_a_file_holds_no_code(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]  # nothing half-written is left behind
 
 
-def test_what_cannot_be_resumed(tmp_path: Path) -> None:
+def test_states_that_cannot_be_resumed_are_refused(tmp_path: Path) -> None:
     solution = solve(problem(), torch.zeros(40), max_steps=2)
     with pytest.raises(ValueError, match="state has 40 variables, but x0 has 3"):
         solve(Problem(lambda x: x.sum()), torch.zeros(3), state=solution.state)

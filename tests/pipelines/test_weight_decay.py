@@ -64,7 +64,7 @@ def _priority(candidate: Candidate, loss: float) -> Candidate:
     return candidate._replace(worst_case_losses={**candidate.worst_case_losses, "first": loss})
 
 
-def test_of_those_with_which_limits_carry_over_the_best_for_the_priority_task_is_chosen() -> None:
+def test_among_candidates_that_keep_the_limits_the_best_for_the_priority_task_is_chosen() -> None:
     carried = [_candidate(weight_decay, 1.2, 1.0) for weight_decay in (1e-3, 1e-2, 1e-1, 1.0)]
     fits_noise, as_good, best, guesses = map(_priority, carried, (2.1, 1.009, 1.0, 1.1))
     broken = _priority(_candidate(0.0, 1.4, 1.0), 0.5)
@@ -75,7 +75,7 @@ def test_of_those_with_which_limits_carry_over_the_best_for_the_priority_task_is
     assert choose(candidates[::-1], 0.3) is as_good
 
 
-def test_of_those_that_are_as_good_the_least_with_which_limits_carry_over_is_chosen() -> None:
+def test_among_equally_good_candidates_the_smallest_that_keeps_the_limits_is_chosen() -> None:
     candidates = [_candidate(0.0, 7.0), _candidate(1e-3, 1.4), _candidate(1e-2, 1.2), _candidate(1e-1, 0.9)]
     assert choose(candidates, 0.3).weight_decay == 1e-2
     assert choose(candidates, 0.5).weight_decay == 1e-3
@@ -86,7 +86,7 @@ def _guessing(candidate: Candidate, *tasks: str) -> Candidate:
     return candidate._replace(guesses={**candidate.guesses, **dict.fromkeys(tasks, 0.4)})
 
 
-def test_a_limit_that_a_guess_keeps_counts_for_nothing() -> None:
+def test_a_limit_that_a_guess_keeps_does_not_count() -> None:
     candidates = [_candidate(0.0, 7.0), _candidate(1e-3, 1.4)]
     guesses = _priority(_guessing(_candidate(30.0, 0.9), "second"), 1.0)
     assert choose([*candidates, guesses], 0.3).weight_decay == 1e-3
@@ -102,7 +102,7 @@ def test_a_task_whose_limit_never_carries_over_does_not_spoil_the_choice_for_the
     assert choose([worse_than_a_guess, some], 0.3) is some
 
 
-def test_what_is_not_a_number_is_never_chosen() -> None:
+def test_a_candidate_that_is_not_a_number_is_never_chosen() -> None:
     nan, zero = _candidate(1e-3, float("nan")), _candidate(1e-2, 1.0)._replace(thresholds={"second": 0.0})
     assert nan.ratios == zero.ratios == {"second": float("inf")}
     finite = _candidate(1e-1, 5.0)
@@ -126,7 +126,7 @@ def test_what_is_not_a_number_is_never_chosen() -> None:
         ((None,) * 7, (1,) * 7, [0, 1, 2, 3, 4, 5, 6]),  # a guess everywhere
     ],
 )
-def test_a_grid_is_tried_from_its_middle_for_as_long_as_it_may_become_better(
+def test_a_grid_is_tried_from_its_middle_while_it_can_improve(
     ratios: tuple[float | None, ...], losses: tuple[float, ...], expected: list[int]
 ) -> None:
     def attempt(number: float) -> Candidate:
@@ -149,7 +149,7 @@ def test_a_given_number_is_taken_as_it_is() -> None:
     assert "given" in draw_weight_decay_curve(choice).texts[0].get_text()
 
 
-def test_auto_tries_what_is_beside_the_choice_and_keeps_it_for_the_next_run(
+def test_auto_tries_the_neighbours_of_the_choice_and_keeps_them_for_the_next_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -178,7 +178,7 @@ def test_auto_tries_what_is_beside_the_choice_and_keeps_it_for_the_next_run(
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_it_is_said_when_a_guess_would_be_better_on_unseen_data(
+def test_a_warning_says_when_a_guess_would_be_better_on_unseen_data(
     weight_decay: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Without weight decay the noise in the labels is learnt; with some of it, what carries over."""
@@ -188,7 +188,7 @@ def test_it_is_said_when_a_guess_would_be_better_on_unseen_data(
     assert said == (weight_decay == 0)
 
 
-def test_limits_that_are_set_by_hand_are_those_that_have_to_carry_over(caplog: pytest.LogCaptureFixture) -> None:
+def test_limits_set_by_hand_are_those_that_must_carry_over(caplog: pytest.LogCaptureFixture) -> None:
     by_hand = CALIBRATION.model_copy(update={"threshold": 0.2})
     arguments = (SPLIT, FEATURES, by_hand, MODEL, COMPUTE, 0)
     _, choice = settle_weight_decay(_table(), FINGERPRINT, _problem("auto"), _search([1e-2, 0.1]), *arguments)
@@ -197,7 +197,7 @@ def test_limits_that_are_set_by_hand_are_those_that_have_to_carry_over(caplog: p
     assert "because a guess is worse: the nearest is taken" in caplog.text
 
 
-def test_validation_sees_the_training_part_alone_and_keeps_groups_together() -> None:
+def test_validation_uses_only_the_training_part_and_keeps_groups_together() -> None:
     table = _table()
     train_rows, test_rows = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
     fit, validation = validation_parts(table, _search([0.0]), SPLIT, FEATURES)
@@ -214,7 +214,7 @@ def test_validation_sees_the_training_part_alone_and_keeps_groups_together() -> 
     assert not set(table.groups[list(rows(fit))]) & set(table.groups[list(rows(validation))])
 
 
-def test_what_stands_in_the_way_of_a_validation_part_is_said_with_the_parameter_that_people_set() -> None:
+def test_an_impossible_validation_part_is_named_with_its_parameter() -> None:
     table = _table()
     two_groups = replace(table, groups=np.arange(400) // 200)
     message = r"200 samples with weight_decay_search.validation_fraction = 0.25: .*; a number for problem.weight_dec"
@@ -229,7 +229,7 @@ def test_what_stands_in_the_way_of_a_validation_part_is_said_with_the_parameter_
 
 
 @pytest.mark.parametrize("value", [-1, "often", True, float("nan")])
-def test_what_is_neither_a_number_nor_auto_is_refused(value: object) -> None:
+def test_a_weight_decay_that_is_neither_a_number_nor_auto_is_refused(value: object) -> None:
     given = {"lambda": 0.1, "weight_decay": value}
     with pytest.raises(ConfigurationError, match=r"'problem.weight_decay' = .* is not valid: choose a number that is"):
         validated("problem", ProblemSettings, given)

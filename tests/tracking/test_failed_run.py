@@ -5,7 +5,7 @@ from mlflow import MlflowClient
 from tests.kedro_project import KedroProject
 
 
-def test_data_that_cannot_be_trained_on_end_in_one_line_and_a_failed_run(project: KedroProject) -> None:
+def test_unusable_data_end_in_one_line_and_a_failed_run(project: KedroProject) -> None:
     store = f"sqlite:///{project.path / 'elsewhere.db'}"
     columns = {"age": [1.0, np.nan, 3.0], "label:a": [0, 1, 0], "label:b": [1, 0, 1]}
     pd.DataFrame(columns).to_parquet(project.path / "mine.parquet")

@@ -98,7 +98,7 @@ def test_an_altered_model_scores_nothing(predict: Predict) -> None:
     assert not (predict.project.path / "scores.csv").exists()
 
 
-def test_what_cannot_be_scored_ends_in_one_line_and_leaves_an_earlier_output(predict: Predict) -> None:
+def test_an_unusable_table_ends_in_one_line_and_leaves_the_earlier_output(predict: Predict) -> None:
     predict.train(seed=0)
     scores = predict.project.path / "scores.csv"
     scores.write_text("of yesterday\n")

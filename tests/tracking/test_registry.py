@@ -90,7 +90,7 @@ def test_a_version_without_a_verdict_was_not_tried(retrainings: Retrainings) -> 
     assert _aliases()["champion"] == 1
 
 
-def test_nobody_replaces_a_champion_that_they_were_not_compared_with(retrainings: Retrainings) -> None:
+def test_a_model_replaces_only_the_champion_it_was_compared_with(retrainings: Retrainings) -> None:
     retrainings.conclude(passed=True, champion=None)
     retrainings.conclude(passed=True, champion=1)
     with pytest.raises(
@@ -146,7 +146,7 @@ def test_versions_are_listed_with_certificate_and_date_and_the_champion_goes_bac
     assert _aliases()["champion"] == 3
 
 
-def test_a_way_back_that_is_none_is_refused(command: Command, retrainings: Retrainings) -> None:
+def test_an_impossible_rollback_is_refused(command: Command, retrainings: Retrainings) -> None:
     retrainings.conclude(passed=True, champion=None)
     retrainings.conclude(passed=False, champion=1)
     for to, message in (
@@ -159,7 +159,7 @@ def test_a_way_back_that_is_none_is_refused(command: Command, retrainings: Retra
         assert _aliases()["champion"] == 1
 
 
-def test_an_altered_model_neither_comes_back_nor_is_compared_with(command: Command, retrainings: Retrainings) -> None:
+def test_an_altered_model_is_neither_restored_nor_compared_with(command: Command, retrainings: Retrainings) -> None:
     retrainings.conclude(passed=True, champion=None)
     retrainings.conclude(passed=True, champion=1)
     folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=f"models:/{registered_name('yeast')}/1"))
@@ -172,7 +172,7 @@ def test_an_altered_model_neither_comes_back_nor_is_compared_with(command: Comma
         ChampionDataset(dataset="yeast").load()
 
 
-def test_the_outcome_is_a_file_for_other_programs(retrainings: Retrainings, tmp_path: Path) -> None:
+def test_the_outcome_is_written_to_a_file_for_other_programs(retrainings: Retrainings, tmp_path: Path) -> None:
     retrainings.conclude(passed=True, champion=None)
     record = json.loads((tmp_path / "retraining.json").read_text())
     assert {"outcome", "exit_code", "message", "dataset", "at", "model", "version", "champion", "gates"} <= set(record)

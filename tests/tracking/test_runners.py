@@ -8,7 +8,7 @@ import pytest
 
 from tests.kedro_project import KedroProject, read_until
 
-SHORT = "calibration.max_steps=10,training.max_steps=10,model.hidden=4"
+SHORT = "calibration.max_steps=10,training.max_steps=10,model.hidden=4,problem.weight_decay=0.001"
 ENDLESS = "calibration.max_steps=1000000,calibration.tolerance=1e-30,model.hidden=4"
 
 

@@ -14,7 +14,7 @@ SHORT = "calibration.max_steps=10,training.max_steps=10,model.hidden=4,problem.w
 
 
 @pytest.mark.slow
-def test_a_server_that_goes_away_in_the_middle_gets_the_rest_later(project: KedroProject, tmp_path: Path) -> None:
+def test_a_server_that_was_away_gets_the_rest_later(project: KedroProject, tmp_path: Path) -> None:
     project.configure("sources.yml", {"multi_digits": {"pairs": 200}})
     server = Server(tmp_path / "server")
     environment = {"MLFLOW_TRACKING_URI": server.uri}
