@@ -4,24 +4,19 @@ The files are those of `tests/extensions`; the lines are below.
 """
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 import pytest
 import torch
-from mlflow import MlflowClient
 from safetensors.torch import load_file
 from torch import Tensor
 
 from idbpd.datasets import MultiTaskDataset
 from idbpd.exit_codes import EXIT_CODES
 from idbpd.mtl import SharedNetwork
-from tests.conftest import PROJECT, copy_project
+from tests.kedro_project import PROJECT, KedroProject
 
 
 class _Extension(NamedTuple):
@@ -74,10 +69,10 @@ PARAMETERS = (
 
 
 @pytest.fixture(scope="module")
-def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def extended(tmp_path_factory: pytest.TempPathFactory) -> KedroProject:
     """A copy of the project with all four, in which a retraining has been run."""
-    project = copy_project(tmp_path_factory.mktemp("extended") / "project")
-    package = project / "src" / "idbpd"
+    project = KedroProject.copied_to(tmp_path_factory.mktemp("extended") / "project")
+    package = project.path / "src" / "idbpd"
     for extension in EXTENSIONS:
         shutil.copy(PROJECT / "tests" / "extensions" / extension.file, package / extension.folder)
         text = (package / extension.registry).read_text()
@@ -85,27 +80,11 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert text.count(before) == 1
             text = text.replace(before, before + added)
         (package / extension.registry).write_text(text)
-    source = "small: {type: idbpd.datasets.ComposedDigitsDataset, pairs: 300, seed: 0}\n"
-    (project / "conf" / "local" / "sources.yml").write_text(source)
-    retrain = ("-m", "kedro", "run", "--pipeline", "retrain", "--params", ",".join(PARAMETERS))
-    assert "rejected: version 1 of idbpd-small" in _python(project, *retrain, exit_code=EXIT_CODES["rejected"])
+    project.configure("sources.yml", "small: {type: idbpd.datasets.ComposedDigitsDataset, pairs: 300, seed: 0}")
+    retrain = ("run", "--pipeline", "retrain")
+    output = project.kedro_process(*retrain, params=",".join(PARAMETERS), exit_code=EXIT_CODES["rejected"])
+    assert "rejected: version 1 of idbpd-small" in output
     return project
-
-
-def _python(project: Path, *arguments: str, exit_code: int = 0) -> str:
-    unset = ("MLFLOW_TRACKING_URI", "IDBPD_PARENT_RUN")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=project,
-        env={**environment, "PYTHONPATH": str(project / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == exit_code, done.stdout + done.stderr
-    return done.stdout
 
 
 def _worst_case(logits: Tensor, targets: Tensor) -> float:
@@ -114,8 +93,8 @@ def _worst_case(logits: Tensor, targets: Tensor) -> float:
     return TEMPERATURE * float((losses / TEMPERATURE).exp().mean().log())
 
 
-def test_the_certificate_is_that_of_the_new_loss_and_the_new_worst_case(extended: Path) -> None:
-    data = extended / "data"
+def test_the_certificate_is_that_of_the_new_loss_and_the_new_worst_case(extended: KedroProject) -> None:
+    data = extended.data
     train = MultiTaskDataset(filepath=str(data / "05_model_input/small/train.safetensors")).load()
     train = train.to(torch.device("cpu"), torch.float64)
     network = SharedNetwork(train.features.shape[1], 100, train.classes).double()
@@ -134,28 +113,25 @@ def test_the_certificate_is_that_of_the_new_loss_and_the_new_worst_case(extended
     assert json.loads((data / "06_models/small/problem.json").read_text())["loss"] == "brier"
 
 
-def test_the_run_was_trained_by_the_new_method_with_its_option(extended: Path) -> None:
-    client = MlflowClient(f"sqlite:///{extended / 'data/09_tracking/mlflow.db'}")
-    experiment = client.get_experiment_by_name("idbpd")
-    assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id], filter_string="tags.method = 'plain_descent'")
-    assert [run.data.tags["dataset"] for run in runs] == ["small"]
-    history = pd.read_parquet(extended / "data/07_model_output/small/history.parquet")
+def test_the_run_was_trained_by_the_new_method_with_its_option(extended: KedroProject) -> None:
+    _, runs = extended.tracked_runs()
+    assert [run.data.tags["dataset"] for run in runs if run.data.tags.get("method") == "plain_descent"] == ["small"]
+    history = pd.read_parquet(extended.data / "07_model_output/small/history.parquet")
     assert history["multiplier"].tolist() == [1.0] * 5  # its own, at the start and after each of four steps
 
 
-def test_the_new_gate_was_asked_and_its_option_counted(extended: Path) -> None:
-    table = pd.read_csv(extended / "data/08_reporting/small/gates.csv").set_index("gate")
+def test_the_new_gate_was_asked_and_its_option_counted(extended: KedroProject) -> None:
+    table = pd.read_csv(extended.data / "08_reporting/small/gates.csv").set_index("gate")
     assert list(table.index)[:4] == ["feasible train", "feasible held out constraint", "residual", "miss rate"]
     assert table.loc["miss rate", "at most"] == 0.01
     assert table.loc["miss rate", "verdict"] == "FAILED"
 
 
-def test_the_report_draws_the_new_method_in_its_colour(extended: Path) -> None:
+def test_the_report_draws_the_new_method_in_its_colour(extended: KedroProject) -> None:
     program = """
 import numpy, pandas
 from idbpd.baselines import METHODS, grid
-from idbpd.datasets import BenchmarkCell
+from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.figures import draw_figures
 names = ("step", "seconds", "objective", "infeasibility", "best_stationarity", "best_slackness", "feasible_objective")
 history = pandas.DataFrame({name: numpy.arange(1.0, 4.0) for name in names})
@@ -166,4 +142,5 @@ for name in ("small_paper_kkt.svg", "profiles.svg"):
     print(line.get_label(), line.get_color())
 print(len(grid("plain_descent")), list(METHODS)[-1])
 """
-    assert _python(extended, "-c", program).splitlines() == ["plain descent #ff00ff"] * 2 + ["2 plain_descent"]
+    (extended.path / "drawn.py").write_text(program)
+    assert extended.kedro_process(module="drawn").splitlines() == ["plain descent #ff00ff"] * 2 + ["2 plain_descent"]

@@ -85,7 +85,7 @@ TOLERANCES = {"idbpd": 1e-6, "idbpd_theorem2": 2e-2, "cooper_adam": 1e-2}
 
 
 @pytest.mark.parametrize("name", TOLERANCES)
-def test_finds_the_known_answer_and_its_multiplier(name: str) -> None:
+def test_it_finds_the_known_answer_and_its_multiplier(name: str) -> None:
     solution = solve(
         DiscWithCuts(), ORIGIN, make_method(name, SOLVING[name]), max_steps=2000, tolerance=TOLERANCES[name]
     )
@@ -256,7 +256,7 @@ def test_both_residuals_judge_an_iterate_by_its_own_and_by_the_best_multiplier()
         ("discretization_cooper", {"accuracy": math.nan}, "accuracy must not be negative, got nan"),
     ],
 )
-def test_what_is_wrong_is_named(name: str, options: dict[str, Any] | None, words: str) -> None:
+def test_each_mistake_is_named(name: str, options: dict[str, Any] | None, words: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         make_method(name, options)
     assert words in str(error.value)

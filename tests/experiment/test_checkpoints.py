@@ -112,7 +112,7 @@ def _in_a_child(work: Any) -> int:
     return child
 
 
-def test_killed_at_any_moment_it_ends_with_the_same_bits(training: Training) -> None:
+def test_a_run_killed_at_any_moment_ends_with_the_same_bits(training: Training) -> None:
     expected = training.alone()
     kills = 0
     for delay in (0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.13, 0.21, 0.04, 0.01, 0.06, 0.02):

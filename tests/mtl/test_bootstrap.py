@@ -4,6 +4,15 @@ import torch
 from idbpd.mtl import Penalty, worst_case_upper_bound, worst_weighting
 
 
+def test_the_bound_is_the_quantile_of_the_worst_cases_of_the_draws() -> None:
+    losses = torch.rand(30, dtype=torch.float64) * 3
+    draws = torch.randint(30, (7, 30), generator=torch.Generator().manual_seed(5))
+    expected = torch.stack([worst_weighting(losses[draw], Penalty(0.1)).value for draw in draws])
+    for confidence in (0.0, 0.5, 0.9, 1.0):
+        bound = worst_case_upper_bound(losses, Penalty(0.1), confidence=confidence, resamples=7, seed=5)
+        assert bound == pytest.approx(expected.quantile(confidence).item(), rel=1e-12)
+
+
 def test_the_bound_covers_the_worst_case_of_the_distribution_about_as_often_as_it_says() -> None:
     # The worst case of exponential losses, from so many that what is left of chance does not matter.
     true = worst_weighting(torch.empty(400_000, dtype=torch.float64).exponential_(), Penalty(1.0)).value.item()

@@ -15,6 +15,7 @@ from torch._subclasses.fake_tensor import (
 )
 
 from idbpd.mtl import CrossEntropy, MultiTaskData, Penalty, RobustMultiTask, Task, same_for_all, seeded_network
+from idbpd.mtl.problem import passes_of
 from tests.mtl.test_passes import TwoLayers
 
 DEVICE = torch.device("meta")  # an accelerator to all that this project asks, and there on every machine
@@ -82,7 +83,7 @@ def test_the_solver_may_stay_on_the_host(kind: str) -> None:
             assert tensor.device == torch.device("cpu")
 
 
-def test_the_way_over_the_support_alone_would_wait() -> None:
+def test_gradients_over_the_support_alone_would_wait() -> None:
     """That the test above can fail: which samples have weight is a number."""
     with FakeTensorMode(allow_non_fake_inputs=False):
         problem, count = _problem("tanh", dense=False)
@@ -92,9 +93,10 @@ def test_the_way_over_the_support_alone_would_wait() -> None:
 
 def test_a_tensor_on_another_device_would_be_noticed() -> None:
     with FakeTensorMode(allow_non_fake_inputs=False):
-        problem, count = _problem("tanh")
+        data, network = _data(), _network("tanh")
+        passes = passes_of(network, data, data.tasks)
         with pytest.raises(RuntimeError, match="device"):
-            problem._passes.forward(torch.zeros(count))
+            passes.forward(torch.zeros(sum(parameter.numel() for parameter in network.parameters())))
 
 
 def test_one_transfer_moves_the_data() -> None:

@@ -37,13 +37,13 @@ def test_hits_are_first_guesses_that_are_true_labels() -> None:
     assert quality.mean_loss < quality.worst_case_loss < 5.1
 
 
-def test_a_sample_without_a_label_is_no_miss() -> None:
+def test_a_sample_without_a_label_does_not_count_as_a_miss() -> None:
     logits = torch.tensor([[5.0, 0.0], [0.0, 5.0]])
     task = Task("only", ("a", "b"), torch.tensor([0, 1]), torch.tensor([[1.0, 0.0], [0.0, 0.0]]))
     assert measure_quality(_Fixed(), MultiTaskData(logits, (task,)), CRITERIA)["only"].hit_rate == 1
 
 
-def test_a_guess_is_as_bad_everywhere_unless_there_is_nothing_to_guess() -> None:
+def test_a_guess_has_the_same_loss_on_every_sample_with_a_label() -> None:
     targets = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
     rows = torch.arange(3)
     assert guess_loss(Task("only", ("a", "b", "c"), rows[:2], targets[:2]), CRITERIA) == pytest.approx(math.log(3))
@@ -110,7 +110,7 @@ def test_every_label_has_its_own_quality() -> None:
     assert all(math.isnan(value) for value in labels["d"][1:])
 
 
-def test_what_fits_into_memory_in_training_fits_here_too() -> None:
+def test_data_that_fit_into_memory_in_training_fit_here_too() -> None:
     class Small(_Fixed):
         def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, ...]:
             assert len(features) <= 1024

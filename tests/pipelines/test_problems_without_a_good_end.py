@@ -39,7 +39,7 @@ def test_identical_samples_are_guessed_evenly(caplog: pytest.LogCaptureFixture) 
 
 
 @pytest.mark.parametrize("start", ["calibrated", "random"])
-def test_a_limit_below_what_is_reachable(start: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreachable_limit(start: str, caplog: pytest.LogCaptureFixture) -> None:
     data = _identical_samples()
     by_hand = CALIBRATION.model_copy(update={"threshold": 0.3})
     threshold, calibrated = calibrate(data, by_hand, EXPERIMENT)

@@ -19,7 +19,7 @@ from idbpd.pipelines.retraining.gates import GATES, Evidence, Gate, GateOptions,
 from idbpd.pipelines.retraining.nodes import judge, measure_champion
 from idbpd.pipelines.retraining.parameters import RetrainParameters
 from idbpd.validation import validated
-from tests.conftest import PROJECT
+from tests.kedro_project import PROJECT
 
 RETRAIN = RetrainParameters(
     force=False,
@@ -136,7 +136,7 @@ def test_the_verdict_names_every_gate_in_its_table(test_part: MultiTaskData) -> 
     assert GateResult(**verdict["gates"][1]).limit == pytest.approx(1.3)
 
 
-def test_any_parameter_is_a_change_except_for_the_order_to_go_on() -> None:
+def test_any_parameter_except_resume_counts_as_a_change() -> None:
     def of(**retrain: Any) -> dict[str, str]:
         return program_fingerprints({"seed": 0, "retrain": {"force": False, "margin": 0.1, **retrain}}, PROJECT)
 

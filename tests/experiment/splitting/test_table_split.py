@@ -184,7 +184,7 @@ def test_a_task_without_samples_is_an_error() -> None:
         _split(table)
 
 
-def test_a_task_of_one_class_in_training_is_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_with_one_class_in_training_gives_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     table = _table(labels=4)
     table.labels[:, 2:] = [1, 0]
     _split(table)

@@ -198,7 +198,7 @@ def test_a_run_goes_on_from_a_file_in_the_middle_of_the_phase(name: str, tmp_pat
     whole = solve(kink.problem, x0, keeper=kept)
     assert len(kept.within) >= 2
     assert whole.steps > kept.within[0]
-    for step in kept.within:
+    for step in {kept.within[0], kept.within[len(kept.within) // 2], kept.within[-1]}:
         rest = solve(kink.problem, x0, state=load_state(tmp_path / f"{step}.pt"))
 
         assert torch.equal(point_of(rest), point_of(whole))

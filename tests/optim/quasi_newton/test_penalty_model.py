@@ -122,7 +122,7 @@ def test_a_patient_choice_raises_the_penalty_where_the_step_heads_elsewhere() ->
     assert choose_penalty(model, Penalty(10.0, is_patient=True), 1e-6) == (10.0, False)
 
 
-def test_a_violation_that_may_be_rounding_is_none() -> None:
+def test_a_violation_within_rounding_error_is_ignored() -> None:
     merit = Merit(1.0, 1e6, (1e-7, 1e-6, 1e-8))
     rounded, violated = torch.tensor([1e-6, -1.0]).double(), torch.tensor([-1.0, 3e-8]).double()
 

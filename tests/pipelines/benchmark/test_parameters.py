@@ -9,7 +9,7 @@ from idbpd.baselines import METHODS
 from idbpd.errors import ConfigurationError
 from idbpd.pipelines.benchmark.parameters import BenchmarkParameters
 from idbpd.validation import validated
-from tests.conftest import PROJECT
+from tests.kedro_project import PROJECT
 
 
 def _parameters(environment: str) -> dict[str, Any]:

@@ -1,15 +1,10 @@
 """The paper's grid: what a trial leaves behind, how the best is chosen, and that a run can take it."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
-from mlflow import MlflowClient
 
 from idbpd.baselines import METHODS, grid, make_method, method_options
 from idbpd.errors import ConfigurationError, DataError
@@ -28,7 +23,7 @@ from idbpd.experiment.provenance import parameters_of
 from idbpd.pipelines.tuning.nodes import choose
 from idbpd.pipelines.tuning.parameters import TuningParameters
 from idbpd.pipelines.tuning.pipeline import ALPHAS, GAMMAS
-from tests.conftest import PROJECT
+from tests.kedro_project import PROJECT, KedroProject
 
 FINGERPRINT = {"split_sha256": "s"}
 THRESHOLD: dict[str, Any] = {"threshold": 0.5}
@@ -102,24 +97,8 @@ def test_the_parameters_file_has_the_defaults_of_the_methods() -> None:
         make_method(name, options)
 
 
-def _kedro(project: Path, *arguments: str) -> str:
-    unset = ("MLFLOW_TRACKING_URI", "IDBPD_PARENT_RUN")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    done = subprocess.run(
-        [sys.executable, "-m", "kedro", "run", *arguments],
-        cwd=project,
-        env={**environment, "PYTHONPATH": str(project / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.slow
-def test_a_run_takes_what_the_grid_has_found(project: Path) -> None:
+def test_a_run_uses_the_options_that_the_grid_found(project: KedroProject) -> None:
     small = {
         "calibration": {"max_steps": 3},
         "training": {"max_steps": 3},
@@ -127,26 +106,25 @@ def test_a_run_takes_what_the_grid_has_found(project: Path) -> None:
         "problem": {"weight_decay": 1e-3},
         "model": {"hidden": 4},
     }
-    (project / "conf/local/parameters.yml").write_text(yaml.safe_dump(small))
-    (project / "conf/local/sources.yml").write_text(yaml.safe_dump({"multi_digits": {"pairs": 120}}))
-    printed = _kedro(project, "--pipeline", "tune")
+    project.configure("parameters.yml", small)
+    project.configure("sources.yml", {"multi_digits": {"pairs": 120}})
+    printed = project.kedro("run", "--pipeline", "tune")
     file = "data/08_reporting/multi_digits/tuned.yml"
     assert f"kedro run --config {file}" in printed
-    tuned = yaml.safe_load((project / file).read_text())["run"]["params"]["methods"]["idbpd_paper"]
+    tuned = yaml.safe_load((project.path / file).read_text())["run"]["params"]["methods"]["idbpd_paper"]
 
     # A pair that is missing is tried again, the others are not.
-    for result in (project / "data/07_model_output/multi_digits/tuning").glob("gamma_5e-3_alpha_2e-1.*"):
+    for result in (project.data / "07_model_output/multi_digits/tuning").glob("gamma_5e-3_alpha_2e-1.*"):
         result.unlink()
-    (project / file).unlink()
-    again = _kedro(project, "--pipeline", "tune", "--only-missing-outputs")
+    (project.path / file).unlink()
+    again = project.kedro("run", "--pipeline", "tune", "--only-missing-outputs")
     assert [line.split(":")[1] for line in again.splitlines() if line.startswith("trial ")] == [
         " gamma 5e-3, alpha 2e-1"
     ]
 
-    _kedro(project, "--config", file)
-    client = MlflowClient(f"sqlite:///{project}/data/09_tracking/mlflow.db")
-    (experiment,) = [found for found in client.search_experiments() if found.name == "idbpd"]
-    children = [r for r in client.search_runs([experiment.experiment_id]) if r.data.tags.get("method") == "idbpd_paper"]
+    project.kedro("run", "--config", file)
+    client, runs = project.tracked_runs()
+    children = [run for run in runs if run.data.tags.get("method") == "idbpd_paper"]
     trials = [run for run in children if "gamma" in run.data.tags]
     assert len(trials) == 24 + 1
     assert all(run.info.status == "FINISHED" and "final_worst" in run.data.metrics for run in trials)

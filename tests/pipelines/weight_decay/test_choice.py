@@ -18,7 +18,7 @@ def _priority(candidate: Candidate, loss: float) -> Candidate:
     return candidate._replace(worst_case_losses={**candidate.worst_case_losses, "first": loss})
 
 
-def test_of_those_with_which_limits_carry_over_the_best_for_the_priority_task_is_chosen() -> None:
+def test_among_candidates_that_keep_the_limits_the_best_for_the_priority_task_is_chosen() -> None:
     carried = [_candidate(weight_decay, 1.2, 1.0) for weight_decay in (1e-3, 1e-2, 1e-1, 1.0)]
     fits_noise, as_good, best, guesses = map(_priority, carried, (2.1, 1.009, 1.0, 1.1))
     broken = _priority(_candidate(0.0, 1.4, 1.0), 0.5)
@@ -29,7 +29,7 @@ def test_of_those_with_which_limits_carry_over_the_best_for_the_priority_task_is
     assert choose(candidates[::-1], 0.3) is as_good
 
 
-def test_of_those_that_are_as_good_the_least_with_which_limits_carry_over_is_chosen() -> None:
+def test_among_equally_good_candidates_the_smallest_that_keeps_the_limits_is_chosen() -> None:
     candidates = [_candidate(0.0, 7.0), _candidate(1e-3, 1.4), _candidate(1e-2, 1.2), _candidate(1e-1, 0.9)]
     assert choose(candidates, 0.3).weight_decay == 1e-2
     assert choose(candidates, 0.5).weight_decay == 1e-3
@@ -40,7 +40,7 @@ def _guessing(candidate: Candidate, *tasks: str) -> Candidate:
     return candidate._replace(guesses={**candidate.guesses, **dict.fromkeys(tasks, 0.4)})
 
 
-def test_a_limit_that_a_guess_keeps_counts_for_nothing() -> None:
+def test_a_limit_that_a_guess_keeps_does_not_count() -> None:
     candidates = [_candidate(0.0, 7.0), _candidate(1e-3, 1.4)]
     guesses = _priority(_guessing(_candidate(30.0, 0.9), "second"), 1.0)
     assert choose([*candidates, guesses], 0.3).weight_decay == 1e-3
@@ -56,7 +56,7 @@ def test_a_task_whose_limit_never_carries_over_does_not_spoil_the_choice_for_the
     assert choose([worse_than_a_guess, some], 0.3) is some
 
 
-def test_what_is_not_a_number_is_never_chosen() -> None:
+def test_a_candidate_that_is_not_a_number_is_never_chosen() -> None:
     nan, zero = _candidate(1e-3, float("nan")), _candidate(1e-2, 1.0)._replace(thresholds={"second": 0.0})
     assert nan.ratios == zero.ratios == {"second": float("inf")}
     finite = _candidate(1e-1, 5.0)
@@ -80,7 +80,7 @@ def test_what_is_not_a_number_is_never_chosen() -> None:
         ((None,) * 7, (1,) * 7, [0, 1, 2, 3, 4, 5, 6]),  # a guess everywhere
     ],
 )
-def test_a_grid_is_tried_from_its_middle_for_as_long_as_it_may_become_better(
+def test_a_grid_is_tried_from_its_middle_while_it_can_improve(
     ratios: tuple[float | None, ...], losses: tuple[float, ...], expected: list[int]
 ) -> None:
     def attempt(number: float) -> Candidate:

@@ -79,7 +79,7 @@ def test_a_given_number_is_taken_as_it_is() -> None:
     assert "given" in draw_weight_decay_curve(choice).texts[0].get_text()
 
 
-def test_auto_tries_what_is_beside_the_choice_and_keeps_it_for_the_next_run(
+def test_auto_tries_the_neighbours_of_the_choice_and_keeps_them_for_the_next_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -107,7 +107,7 @@ def test_auto_tries_what_is_beside_the_choice_and_keeps_it_for_the_next_run(
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_it_is_said_when_a_guess_would_be_better_on_unseen_data(
+def test_a_warning_says_when_a_guess_would_be_better_on_unseen_data(
     weight_decay: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Without weight decay the noise in the labels is learnt; with some of it, what carries over."""
@@ -116,7 +116,7 @@ def test_it_is_said_when_a_guess_would_be_better_on_unseen_data(
     assert said == (weight_decay == 0)
 
 
-def test_limits_that_are_set_by_hand_are_those_that_have_to_carry_over(caplog: pytest.LogCaptureFixture) -> None:
+def test_limits_set_by_hand_are_those_that_must_carry_over(caplog: pytest.LogCaptureFixture) -> None:
     by_hand = CALIBRATION.model_copy(update={"threshold": 0.2})
     _, choice = _settle("auto", [1e-2, 0.1], by_hand)
     assert [point["thresholds"] for point in choice["curve"]] == [{"constraint": 0.2}] * 2
@@ -126,7 +126,7 @@ def test_limits_that_are_set_by_hand_are_those_that_have_to_carry_over(caplog: p
     ) in caplog.text
 
 
-def test_validation_sees_the_training_part_alone_and_keeps_groups_together() -> None:
+def test_validation_uses_only_the_training_part_and_keeps_groups_together() -> None:
     table = _table()
     train_rows, test_rows = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
     fit, validation = _validation_parts(table)
@@ -143,7 +143,7 @@ def test_validation_sees_the_training_part_alone_and_keeps_groups_together() -> 
     assert not set(table.groups[list(rows(fit))]) & set(table.groups[list(rows(validation))])
 
 
-def test_what_stands_in_the_way_of_a_validation_part_is_said_with_the_parameter_that_people_set() -> None:
+def test_an_impossible_validation_part_is_named_with_its_parameter() -> None:
     table = _table()
     two_groups = replace(table, groups=np.arange(400) // 200)
     message = r"200 samples with weight_decay_search.validation_fraction = 0.25: .*; a number for problem.weight_dec"
@@ -158,7 +158,7 @@ def test_what_stands_in_the_way_of_a_validation_part_is_said_with_the_parameter_
 
 
 @pytest.mark.parametrize("value", [-1, "often", True, float("nan")])
-def test_what_is_neither_a_number_nor_auto_is_refused(value: object) -> None:
+def test_a_weight_decay_that_is_neither_a_number_nor_auto_is_refused(value: object) -> None:
     given = {"lambda": 0.1, "weight_decay": value}
     with pytest.raises(ConfigurationError, match=r"'problem.weight_decay' = .* is not valid: choose a number that is"):
         validated("problem", ProblemSettings, given)
