@@ -73,7 +73,7 @@ def test_own_residuals_are_those_of_the_loop() -> None:
     solution = solve(PROBLEM, START, observer, tolerance=1e-8, callback=observer.record)
     assert solution.status is Status.CONVERGED
     last = observer.history(solution).iloc[-1]
-    state = solution.state.method.place
+    state = solution.state.method.point
     own = residuals(state.evaluation.g, state.gradients, state.multipliers)
     assert last["stationarity"] == own.stationarity.item()
     assert last["best_stationarity"] == own.stationarity.item()  # idbpd's multiplier is the best one
