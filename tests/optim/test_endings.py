@@ -1,12 +1,13 @@
 """How a run ends when there is nothing to converge to, and that nothing non-finite escapes."""
 
 import math
+from dataclasses import dataclass
 
 import pytest
 import torch
 from torch import Tensor
 
-from idbpd.optim import IDBPD, Constraint, Problem, Solution, Status, solve
+from idbpd.optim import IDBPD, Constraint, Iterate, Oracle, Problem, Solution, Status, Verdict, solve
 from idbpd.optim.sets import Ball, Box, Space
 
 
@@ -175,3 +176,35 @@ def test_a_linear_function_over_a_ball_has_an_exact_maximiser(seed: int) -> None
     assert solution.status is Status.CONVERGED
     torch.testing.assert_close(solution.x, centre / 5, atol=1e-5, rtol=0)
     assert solution.multipliers.item() == pytest.approx(4, abs=1e-4)
+
+
+@dataclass(frozen=True)
+class _LeavesTheFeasible:
+    """A method that goes from any x to x + 3 and then calls the constraints impossible to meet."""
+
+    check_every: int = 1
+    picks_by_residual: bool = False
+    state_type: type[tuple[Iterate, bool]] = tuple
+
+    def init(self, oracle: Oracle, x: Tensor) -> tuple[Iterate, bool]:
+        return IDBPD().iterate(IDBPD().init(oracle, x)), False
+
+    def step(self, oracle: Oracle, state: tuple[Iterate, bool], tolerance: float) -> tuple[Iterate, bool]:
+        return self.init(oracle, state[0].evaluation.x + 3)[0], True
+
+    def iterate(self, state: tuple[Iterate, bool]) -> Iterate:
+        return state[0]
+
+    def verdict(self, state: tuple[Iterate, bool]) -> Verdict | None:
+        return Verdict(Status.INFEASIBLE, "stuck") if state[1] else None
+
+
+def test_a_run_that_was_feasible_before_is_not_called_infeasible() -> None:
+    problem = Problem(lambda x: -x.sum(), constraints=[Constraint(lambda x: x.sum() - 1)])
+
+    stuck = solve(problem, at(5), _LeavesTheFeasible())
+    returned = solve(problem, at(0), _LeavesTheFeasible())
+
+    assert stuck.status is Status.INFEASIBLE
+    assert (returned.status, returned.kkt.infeasibility) == (Status.MAX_STEPS, 0.0)
+    assert returned.reason == "stuck; an earlier point is feasible and is returned"

@@ -161,6 +161,8 @@ def _finish(method: Method[Any], oracle: CountedOracle, layout: Layout, ended: _
         status, reason = Status.MAX_STEPS, "the residuals recomputed with better maximisers are beyond the tolerance"
     if status is Status.CONVERGED and not error <= max(tolerance, math.sqrt(torch.finfo(evaluation.x.dtype).eps)):
         status, reason = Status.MAX_STEPS, f"the inner maxima are only known to within {error:.1e}"
+    if status is Status.INFEASIBLE and kkt.infeasibility <= tolerance:
+        status, reason = Status.MAX_STEPS, f"{reason}; an earlier point is feasible and is returned"
     steps = _last_step(run, tolerance) if method.check_every > 1 else run.step
     return Solution(
         x=layout.restore(evaluation.x),
