@@ -163,10 +163,10 @@ def _sha256(path: Path) -> str:
 
 
 class DownloadBar:
-    """Progress bar for pooch: shown on a terminal only."""
+    """What pooch reports its progress to: a bar on a terminal, and nothing elsewhere."""
 
     def __init__(self, title: str) -> None:
-        """Prepare the bar; the ``with`` block shows it."""
+        """Prepare the bar; it shows when the ``with`` block begins."""
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -180,7 +180,7 @@ class DownloadBar:
 
     @property
     def total(self) -> int:
-        """The size in bytes; pooch sets it if the server sends it."""
+        """The size in bytes, which pooch sets when the server tells it."""
         return int(self._bar.tasks[self._task].total or 0)
 
     @total.setter
@@ -188,15 +188,15 @@ class DownloadBar:
         self._bar.update(self._task, total=size or None)
 
     def update(self, count: int) -> None:
-        """Add downloaded bytes."""
+        """So many bytes more."""
         self._bar.advance(self._task, count)
 
     def reset(self) -> None:
-        """Restart at zero; pooch calls this before it reports the complete size."""
+        """Back to nothing; pooch does so before it reports the whole again."""
         self._bar.update(self._task, completed=0)
 
     def close(self) -> None:
-        """Do nothing: the ``with`` block removes the bar."""
+        """The ``with`` block takes the bar away."""
 
     def __enter__(self) -> Self:
         """Show the bar."""
@@ -206,5 +206,5 @@ class DownloadBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Remove the bar, also after an error."""
+        """Take the bar away, also after an error."""
         self._bar.stop()
