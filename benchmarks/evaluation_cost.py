@@ -23,8 +23,17 @@ from torch import Tensor, nn
 
 from idbpd.datasets import ArffDataset, ComposedImagesDataset
 from idbpd.datasets.table import MultiLabelTable
-from idbpd.mtl import MultiTaskData, RobustMultiTask, SharedNetwork, Task, seeded_network, worst_case
-from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl import (
+    CrossEntropy,
+    MultiTaskData,
+    Penalty,
+    RobustMultiTask,
+    SharedNetwork,
+    Task,
+    same_for_all,
+    seeded_network,
+    worst_weighting,
+)
 from idbpd.optim import solve
 
 ROUNDS = 12
@@ -84,7 +93,7 @@ def problem_of(case: Case) -> RobustMultiTask:
         case.data,
         objective="priority",
         thresholds={"constraint": THRESHOLD},
-        regularisation=case.regularisation,
+        criteria=same_for_all(CrossEntropy(), Penalty(case.regularisation)),
     )
 
 
@@ -100,7 +109,7 @@ def straightforward(case: Case) -> tuple[Tensor, Tensor]:
     values, gradients = [], []
     growth = math.ceil(math.log(STEP + 2))
     for at, (task, steps) in enumerate(zip(case.data.tasks, (2 * growth, 10 * growth), strict=True)):
-        losses = cross_entropy(case.network(case.data.features)[at][task.rows], task.targets)
+        losses = CrossEntropy().values(case.network(case.data.features)[at][task.rows], task.targets)
         known, n = losses.detach().double(), task.size
         weights = torch.full_like(known, 1 / n)
         for _ in range(steps):
@@ -132,8 +141,8 @@ class CooperProblem(cooper.ConstrainedMinimizationProblem):
         worst = []
         logits = self._case.network(self._case.data.features)
         for task, task_logits in zip(self._case.data.tasks, logits, strict=True):
-            losses = cross_entropy(task_logits[task.rows], task.targets)
-            weights = worst_case(losses.detach(), self._case.regularisation).weights
+            losses = CrossEntropy().values(task_logits[task.rows], task.targets)
+            weights = worst_weighting(losses.detach(), Penalty(self._case.regularisation)).weights
             n = task.size
             distance = self._case.regularisation * n / 2 * (weights - 1 / n).square().sum()
             worst.append(weights.to(losses.dtype) @ losses - distance.to(losses.dtype))

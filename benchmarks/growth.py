@@ -14,7 +14,7 @@ import matplotlib as mpl
 import torch
 from torch import nn
 
-from idbpd.mtl import MultiTaskData, RobustMultiTask, Task, seeded_network
+from idbpd.mtl import CrossEntropy, MultiTaskData, Penalty, RobustMultiTask, Task, same_for_all, seeded_network
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -46,7 +46,13 @@ def seconds(samples: int, width: int) -> tuple[float, list[float]]:
     network = seeded_network(FEATURES, width, data.classes, seed=0)
     x = nn.utils.parameters_to_vector(network.parameters()).detach()
     problems = [
-        RobustMultiTask(network, data, objective="priority", thresholds={"constraint": 1.0}, regularisation=strength)
+        RobustMultiTask(
+            network,
+            data,
+            objective="priority",
+            thresholds={"constraint": 1.0},
+            criteria=same_for_all(CrossEntropy(), Penalty(strength)),
+        )
         for strength in LAMBDAS
     ]
     best = [math.inf] * (1 + len(problems))

@@ -20,6 +20,7 @@ from kedro.framework.startup import bootstrap_project
 from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
+from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,
@@ -29,14 +30,15 @@ from idbpd.experiment.parameters import (
     ProblemSettings,
     SplitParameters,
     TrainingParameters,
-    WeightDecaySearchParameters,
 )
+from idbpd.experiment.problem import Experiment, criteria_of
+from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import TaskQuality, measure_quality
-from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.evaluation.held_out import check_held_out
-from idbpd.pipelines.splitting.nodes import split
 from idbpd.pipelines.training.nodes import train_constrained, train_unconstrained
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
+from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
+from idbpd.pipelines.weight_decay.search import UnsettledExperiment
 
 PROJECT = Path(__file__).parents[1]
 GOAL = 1.3
@@ -59,32 +61,24 @@ def measure(table: MultiLabelTable, parameters: dict[str, Any], split_seed: int,
     features, model = FeatureParameters(**parameters["features"]), ModelParameters(**parameters["model"])
     calibration = CalibrationParameters(**parameters["calibration"])
     compute = ComputeParameters(**parameters["compute"])
-    train, test, _, fingerprint = split(table, splitting, features)
-    problem, _ = settle_weight_decay(
-        table,
-        fingerprint,
-        ProblemSettings(**parameters["problem"]),
-        WeightDecaySearchParameters(**parameters["weight_decay_search"]),
-        splitting,
-        features,
-        calibration,
-        model,
-        compute,
-        seed,
-    )
-    threshold, start = calibrate(train, fingerprint, calibration, model, problem, compute, seed)
-    shared = (start, TrainingParameters(**parameters["training"]), model, problem, compute, seed)
-    weights, *_ = train_constrained(train, threshold, fingerprint, *shared)
-    unconstrained = train_unconstrained(train, *shared, fingerprint)
+    train, test, _, rows, fingerprint = split(table, splitting, features)
+    unsettled = UnsettledExperiment(model, ProblemSettings(**parameters["problem"]), compute, seed, fingerprint)
+    rules = WeightDecaySearchParameters(**parameters["weight_decay_search"])
+    problem, _ = settle_weight_decay(table, rows, rules, splitting, features, calibration, unsettled)
+    experiment = Experiment(model, problem, compute, seed, fingerprint)
+    threshold, start = calibrate(train, calibration, experiment)
+    shared = (start, TrainingParameters(**parameters["training"]), experiment)
+    weights, *_ = train_constrained(train, threshold, *shared)
+    unconstrained = train_unconstrained(train, *shared)
 
     def judged(state: dict[str, Tensor]) -> tuple[TaskQuality, TaskQuality]:
-        quality = measure_quality(trained_network(model, train, state), test, problem.regularisation)
+        quality = measure_quality(trained_network(model, train, state), test, criteria_of(problem))
         first, second = (quality[task.name] for task in test.tasks)
         return first, second
 
     limit = threshold["threshold"]
     name = train.limited[0].name
-    held_out = check_held_out(trained_network(model, train, weights), test, {name: limit}, problem.regularisation)[
+    held_out = check_held_out(trained_network(model, train, weights), test, {name: limit}, criteria_of(problem))[
         "tasks"
     ][name]
     return Row(
@@ -131,7 +125,7 @@ def main() -> None:
     parser.add_argument("datasets", nargs="+", help="names from conf/base/sources.yml")
     parser.add_argument("--splits", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="seeds of the split")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="seeds of the network's first weights")
-    parser.add_argument("--weight-decay", help="a number or auto, in place of that of parameters.yml")
+    parser.add_argument("--weight-decay", help="a number or auto, in place of that of the parameters")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     bootstrap_project(PROJECT)

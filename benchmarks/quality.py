@@ -36,10 +36,10 @@ from idbpd.experiment.parameters import (
     SplitParameters,
 )
 from idbpd.experiment.problem import BuiltProblem, build_problem, weights_of
+from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD, Method, Record, solve
 from idbpd.pipelines.ingestion.nodes import ingest
-from idbpd.pipelines.splitting.nodes import split
 from idbpd.validation import validated
 
 PROJECT = Path(__file__).parents[1]

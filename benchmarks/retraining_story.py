@@ -12,10 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -52,12 +52,46 @@ class Night(NamedTuple):
     seconds: float
 
 
+class Ended(NamedTuple):
+    """How a Kedro command ended."""
+
+    exit_code: int
+    output: str
+
+
+# How to run a Kedro command in a folder, with these variables.
+Run: TypeAlias = Callable[[Path, Sequence[str], Mapping[str, str]], Ended]
+# One thread: as many as any machine has, so that the story is the same everywhere.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@contextmanager
+def started(folder: Path, arguments: Sequence[str], variables: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A Kedro command in a process of its own."""
+    unset = ("MLFLOW_TRACKING_URI", "IDBPD_EXECUTION", "IDBPD_DATA")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    environment |= {"PYTHONPATH": str(folder / "src"), **variables}
+    command = [sys.executable, "-m", "kedro", *arguments]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        yield process
+
+
+def run_in_a_process(folder: Path, arguments: Sequence[str], variables: Mapping[str, str]) -> Ended:
+    """Run a Kedro command as a scheduler does."""
+    with started(folder, arguments, variables) as process:
+        output, _ = process.communicate(timeout=300)
+    return Ended(process.returncode, output)
+
+
 class Clinic:
     """A copy of the project whose data come from a clinic that does not always deliver what it should."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, run: Run) -> None:
         """Copy the program, not the results."""
         self.folder = folder
+        self._run = run
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "local")
         for part in ("src", "conf"):
             shutil.copytree(PROJECT / part, folder / part, ignore=ignored)
@@ -86,31 +120,17 @@ class Clinic:
         table.loc[7, "measured_2"] = 0.1234
         table.to_csv(path, index=False)
 
-    @contextmanager
-    def kedro(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """A Kedro command in the copy."""
-        unset = ("MLFLOW_TRACKING_URI", "IDBPD_EXECUTION", "IDBPD_DATA")
-        environment = {name: value for name, value in os.environ.items() if name not in unset}
-        # One thread: as many as any machine has, so that the story is the same everywhere.
-        environment |= {"PYTHONPATH": str(self.folder / "src"), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "kedro", *arguments]
-        with subprocess.Popen(
-            command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as process:
-            yield process
-
     def night(self, what: str, *arguments: str) -> Night:
         """Run a command to its end."""
         begin = time.perf_counter()
-        with self.kedro(*arguments) as process:
-            output, _ = process.communicate(timeout=300)
+        exit_code, output = self._run(self.folder, arguments, ENVIRONMENT)
         lines = [line for line in output.splitlines() if line.strip()]
-        return Night(what, process.returncode, lines[-1], self.champion, time.perf_counter() - begin)
+        return Night(what, exit_code, lines[-1], self.champion, time.perf_counter() - begin)
 
     def killed_night(self, what: str, *arguments: str, at: str) -> Night:
         """Run a command and kill it, without a chance to clean up, when it says ``at``."""
         begin = time.perf_counter()
-        with self.kedro(*arguments) as process:
+        with started(self.folder, arguments, ENVIRONMENT) as process:
             assert process.stdout is not None
             said = next(line for line in process.stdout if at in line)
             process.send_signal(signal.SIGKILL)
@@ -143,9 +163,9 @@ class Clinic:
         return [run.info.status for run in runs if "mlflow.parentRunId" not in run.data.tags]
 
 
-def tell(folder: Path, show: Callable[[Night], None]) -> None:
+def tell(folder: Path, show: Callable[[Night], None], run: Run = run_in_a_process) -> None:
     """All nights; an `AssertionError` at the first that does not end as it should."""
-    clinic = Clinic(folder)
+    clinic = Clinic(folder, run)
 
     def expect(night: Night, exit_code: int, said: str, champion: int, outcome: str | None = None) -> None:
         show(night)

@@ -18,13 +18,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from idbpd.baselines import make_method
-from idbpd.baselines.factory import GRIDS
+from idbpd.baselines import METHODS, make_method
 from idbpd.datasets import ComposedDigitsDataset
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
-from idbpd.mtl import RobustMultiTask, seeded_network
+from idbpd.experiment.splitting.table_split import split
+from idbpd.mtl import CrossEntropy, Penalty, RobustMultiTask, same_for_all, seeded_network
 from idbpd.optim import Record, solve
-from idbpd.pipelines.splitting.nodes import split
 
 LIMITS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)
 REGULARISATION, DECAY = 0.1, 1e-3
@@ -67,7 +66,7 @@ def main() -> None:
             data,
             objective=objective,
             thresholds=thresholds,
-            regularisation=REGULARISATION,
+            criteria=same_for_all(CrossEntropy(), Penalty(REGULARISATION)),
             weight_decay=DECAY,
         )
 
@@ -79,7 +78,7 @@ def main() -> None:
     results = {}
     methods = {"idbpd": make_method("idbpd")} | {
         f"cooper_adam {primal:g}, {dual:g}": make_method("cooper_adam", {"primal_rate": primal, "dual_rate": dual})
-        for primal, dual in itertools.product(*GRIDS["cooper_adam"].values())
+        for primal, dual in itertools.product(*METHODS["cooper_adam"].grid.values())
     }
     for name, method in methods.items():
         curve: list[tuple[float, Tensor]] = []

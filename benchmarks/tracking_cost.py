@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from idbpd.datasets import ComposedDigitsDataset
+from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
@@ -24,10 +25,10 @@ from idbpd.experiment.parameters import (
     ProblemParameters,
     SplitParameters,
 )
-from idbpd.experiment.problem import build_problem, thresholds_of
+from idbpd.experiment.problem import Experiment
+from idbpd.experiment.splitting.table_split import split
+from idbpd.experiment.thresholds import thresholds_of
 from idbpd.optim import IDBPD, solve
-from idbpd.pipelines.calibration.nodes import calibrate
-from idbpd.pipelines.splitting.nodes import split
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.logging import history
 from idbpd.tracking.runs import EXECUTION_VARIABLE, track
@@ -42,12 +43,13 @@ RUN = {"dataset": "multi_digits", "method": "idbpd", "seed": 0}
 def training_seconds() -> float:
     """Seconds per step of constrained training with the default parameters."""
     table = ComposedDigitsDataset(pairs=4000, seed=0).load()
-    train, _, _, fingerprint = split(table, SplitParameters(test_fraction=0.2, seed=0), FeatureParameters())
+    train, *_, fingerprint = split(table, SplitParameters(test_fraction=0.2, seed=0), FeatureParameters())
     model, problem = ModelParameters(hidden=100), ProblemParameters(**{"lambda": 0.1, "weight_decay": 1e-3})
     compute = ComputeParameters(device="cpu", dtype="float32")
     calibration = CalibrationParameters(slack=0.1, max_steps=200, tolerance=1e-3)
-    threshold, start = calibrate(train, fingerprint, calibration, model, problem, compute, 0)
-    built = build_problem(train, train.priority.name, thresholds_of(threshold), model, problem, compute, 0)
+    experiment = Experiment(model, problem, compute, seed=0, fingerprint=fingerprint)
+    threshold, start = calibrate(train, calibration, experiment)
+    built = experiment.build(train, train.priority.name, thresholds_of(threshold))
     begin = time.perf_counter()
     solution = solve(built.oracle, start, IDBPD(), max_steps=MEASURED_STEPS, tolerance=1e-12)
     return (time.perf_counter() - begin) / solution.steps

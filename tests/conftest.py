@@ -1,15 +1,16 @@
 """Every test starts from the same random numbers and computes the same way twice."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 import torch
 
-PROJECT = Path(__file__).parents[1]
+if TYPE_CHECKING:
+    from tests.kedro_project import KedroProject
 
 # The same examples at every run: what passes here passes there.
 hypothesis.settings.register_profile("repeatable", derandomize=True)
@@ -29,23 +30,15 @@ def _reproducible() -> Iterator[None]:
     torch.manual_seed(0)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    # The same as torch.use_deterministic_algorithms(True), without the seconds in which that imports a compiler.
+    torch.set_deterministic_debug_mode("error")
     yield
-    torch.use_deterministic_algorithms(False)
+    torch.set_deterministic_debug_mode("default")
     torch.set_num_threads(threads)
 
 
-def copy_project(target: Path) -> Path:
-    """A copy of the project to run in, so that a test leaves the real one's data alone."""
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "local")
-    for folder in ("src", "conf"):
-        shutil.copytree(PROJECT / folder, target / folder, ignore=ignored)
-    (target / "conf" / "local").mkdir()
-    for file in ("pyproject.toml", ".telemetry"):
-        shutil.copy(PROJECT / file, target)
-    return target
-
-
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    return copy_project(tmp_path / "project")
+def project(tmp_path: Path) -> "KedroProject":
+    from tests.kedro_project import KedroProject  # noqa: PLC0415 - Kedro and MLflow take seconds to import
+
+    return KedroProject.copied_to(tmp_path / "project")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from idbpd.pipeline_registry import register_pipelines
-from tests.conftest import PROJECT
+from tests.kedro_project import PROJECT
 
 PAGES = sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md")])
 # Generated from tracked runs, with tables as wide as their numbers.

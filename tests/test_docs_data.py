@@ -1,70 +1,53 @@
 """What docs/data.md says is what happens: its example is run, its table is computed anew."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
-from mlflow import MlflowClient
 
 from idbpd.datasets.table import MultiLabelTable
-from idbpd.pipelines.splitting.fingerprint import data_sha256
-from tests.conftest import PROJECT
+from idbpd.experiment.splitting.fingerprint import data_sha256
+from tests.kedro_project import PROJECT, KedroProject
 from tests.real_data import ROOT, needs_real_data
 
 TEXT = (PROJECT / "docs" / "data.md").read_text(encoding="utf-8")
-SHORT = "calibration.max_steps=5,training.max_steps=5"
+SHORT = "calibration.max_steps=5,training.max_steps=5,problem.weight_decay=0.001"
 
 
 def _blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_the_example_with_a_table_of_ones_own_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(project)
-    (project / "data" / "01_raw").mkdir(parents=True)
+def test_the_example_with_a_table_of_ones_own_runs(project: KedroProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project.data / "01_raw").mkdir(parents=True)
     (code,) = _blocks("python")
+    monkeypatch.chdir(project.path)
     exec(compile(code, "data.md", "exec"), {})
     block, arff = _blocks("yaml")
-    (project / "conf" / "local" / "sources.yml").write_text(block)
+    project.configure("sources.yml", block)
     (command,) = _blocks("sh")
-    words = command.split()
-    assert words[:3] == ["kedro", "run", "--params"]
-    environment = {key: value for key, value in os.environ.items() if key not in ("IDBPD_DATA", "MLFLOW_TRACKING_URI")}
-    done = subprocess.run(
-        [sys.executable, "-m", *words[:3], f"{words[3]},{SHORT}"],
-        env=environment | {"PYTHONPATH": str(project / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "urgent task: labels outage, security" in done.stdout
+    kedro, *arguments, option, params = command.split()
+    assert (kedro, option) == ("kedro", "--params")
+    output = project.kedro(*arguments, params=f"{params},{SHORT}")
+    assert "urgent task: labels outage, security" in output
     for task in ("billing", "other"):
-        assert f"the {task} task alone reaches a worst-case loss of" in done.stdout
-        assert re.search(rf"{task}: worst-case loss .* (kept|BROKEN)", done.stdout)
+        assert f"the {task} task alone reaches a worst-case loss of" in output
+        assert re.search(rf"{task}: worst-case loss .* (kept|BROKEN)", output)
     _require_tracked(project)
     assert set(yaml.safe_load(arff)["flags"]) == {"type", "filepath", "labels"}
 
 
-def _require_tracked(project: Path) -> None:
+def _require_tracked(project: KedroProject) -> None:
     """Three label groups: one objective, two constraints, each with its threshold, value and multiplier."""
-    certificate = json.loads((project / "data/08_reporting/tickets/certificate.json").read_text())
+    certificate = json.loads((project.data / "08_reporting/tickets/certificate.json").read_text())
     assert list(certificate["tasks"]) == ["billing", "other"]
     assert certificate["constraint"] == max(task["constraint"] for task in certificate["tasks"].values())
     assert certificate["multiplier"] == max(task["multiplier"] for task in certificate["tasks"].values())
-    fingerprint = json.loads((project / "data/05_model_input/tickets/fingerprint.json").read_text())
-    client = MlflowClient(f"sqlite:///{project / 'data/09_tracking/mlflow.db'}")
-    experiment = client.get_experiment_by_name("idbpd")
-    assert experiment is not None
-    _, child = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+    fingerprint = json.loads((project.data / "05_model_input/tickets/fingerprint.json").read_text())
+    client, (_, child) = project.tracked_runs()
     for name in ("data_sha256", "split_sha256"):
         assert child.data.tags[name] == fingerprint[name]
     for task, record in certificate["tasks"].items():
@@ -74,9 +57,9 @@ def _require_tracked(project: Path) -> None:
         assert child.data.metrics[f"test_{task}_holds"] in (0, 1)
 
 
-def _load_source(project: Path, name: str) -> MultiLabelTable:
-    bootstrap_project(project)
-    session = KedroSession.create(project, runtime_params={"dataset": name})
+def _load_source(project: KedroProject, name: str) -> MultiLabelTable:
+    bootstrap_project(project.path)
+    session = KedroSession.create(project.path, runtime_params={"dataset": name})
     table = session.load_context().catalog.load("source")
     assert isinstance(table, MultiLabelTable)
     return table
@@ -92,7 +75,7 @@ COMPOSED = {
 @needs_real_data
 @pytest.mark.parametrize("name", ["multi_digits", "chd49", "yeast", "20ng", "multi_mnist", "multi_fashion"])
 def test_the_table_says_what_the_published_files_have(
-    project: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    project: KedroProject, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IDBPD_DATA", str(ROOT))
     table = _load_source(project, name)

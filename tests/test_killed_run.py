@@ -2,28 +2,25 @@
 
 import hashlib
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import copy_project
+from tests.kedro_project import KedroProject
 
 PARAMETERS = ",".join(
     (
-        "calibration.max_steps=150,calibration.tolerance=1e-12",
-        "training.max_steps=150,training.tolerance=1e-12",
+        "calibration.max_steps=100,calibration.tolerance=1e-12",
+        "training.max_steps=100,training.tolerance=1e-12",
         "model.hidden=6,problem.weight_decay=1e-3,checkpoint.every_steps=4,compute.threads=1",
     )
 )
 # Which stage is killed, and how many seconds after its first checkpoint.
 KILLS = (
-    ("calibrating_constraint", 0.3),
-    ("train_unconstrained", 0.2),
+    ("calibrating_constraint", 0.2),
+    ("train_unconstrained", 0.1),
 )
 RESULTS = (
     "06_models/multi_digits/weights.safetensors",
@@ -35,30 +32,11 @@ RESULTS = (
 )
 
 
-def _start(project: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "kedro", "run", "--params", PARAMETERS],
-        cwd=project,
-        env={**os.environ, "PYTHONPATH": str(project / "src")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def _finish(project: Path) -> str:
-    process = _start(project)
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, output
-    return output
-
-
-def _kill(project: Path, stage: str, delay: float) -> None:
+def _kill(project: KedroProject, stage: str, delay: float) -> None:
     """Start a run, and kill it so many seconds after it has written a checkpoint of that stage."""
-    folder = project / "data/06_models/multi_digits/checkpoints"
+    folder = project.data / "06_models/multi_digits/checkpoints"
     before = {path: path.stat().st_mtime_ns for path in folder.glob(f"{stage}-*.state")}
-    process = _start(project)
-    with process:
+    with project.started("run", params=PARAMETERS) as process:
         while all(before.get(path) == path.stat().st_mtime_ns for path in folder.glob(f"{stage}-*.state")):
             assert process.poll() is None, process.communicate()[0]
             time.sleep(0.002)
@@ -67,27 +45,27 @@ def _kill(project: Path, stage: str, delay: float) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
-def _hashes(project: Path) -> dict[str, str]:
-    return {name: hashlib.sha256((project / "data" / name).read_bytes()).hexdigest() for name in RESULTS}
+def _hashes(project: KedroProject) -> dict[str, str]:
+    return {name: hashlib.sha256((project.data / name).read_bytes()).hexdigest() for name in RESULTS}
 
 
 @pytest.mark.slow
 def test_a_killed_run_ends_with_the_same_bits(tmp_path: Path) -> None:
-    whole, killed = (copy_project(tmp_path / name) for name in ("whole", "killed"))
+    whole, killed = (KedroProject.copied_to(tmp_path / name) for name in ("whole", "killed"))
     for project in (whole, killed):
-        (project / "conf" / "local" / "mlflow.yml").write_text("enabled: false\n")
-    _finish(whole)
+        project.configure("mlflow.yml", "enabled: false\n")
+    whole.kedro("run", params=PARAMETERS)
     for stage, delay in KILLS:
         _kill(killed, stage, delay)
-    output = _finish(killed)
+    output = killed.kedro("run", params=PARAMETERS)
     assert "kept from" in output  # calibration
-    assert "train_constrained is done: step 150 after" in output
+    assert "train_constrained is done: step 100 after" in output
     assert "train_unconstrained goes on: step" in output
     assert _hashes(killed) == _hashes(whole)
     outcomes = [
-        json.loads((project / "data/07_model_output/multi_digits/outcome.json").read_text())
+        json.loads((project.data / "07_model_output/multi_digits/outcome.json").read_text())
         for project in (whole, killed)
     ]
     assert {**outcomes[0], "seconds": 0} == {**outcomes[1], "seconds": 0}
     # All is saved: nothing is left of the way there.
-    assert not (killed / "data/06_models/multi_digits/checkpoints").exists()
+    assert not (killed.data / "06_models/multi_digits/checkpoints").exists()

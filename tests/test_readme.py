@@ -8,7 +8,7 @@ import yaml
 from kedro.framework.cli.project import run as kedro_run
 from kedro.io import AbstractDataset
 
-from tests.conftest import PROJECT
+from tests.kedro_project import PROJECT
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
@@ -25,7 +25,7 @@ def test_the_python_example_runs_and_converges(capsys: pytest.CaptureFixture[str
     assert printed.startswith("CONVERGED tensor([0.8944, 0.4472]")
 
 
-def test_every_command_is_one_that_exists() -> None:
+def test_every_command_exists() -> None:
     commands = [line for block in _blocks("") for line in block.splitlines() if line.startswith("kedro run")]
     assert commands
     options = {option for parameter in kedro_run.params for option in parameter.opts} | {"--help"}

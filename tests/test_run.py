@@ -3,19 +3,15 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 import pytest
-from mlflow import MlflowClient
-from mlflow.entities import Run
 from safetensors.torch import load_file
 
-from tests.conftest import copy_project
+from tests.kedro_project import KedroProject, read_until
 
 # One worker for all of them: they look at what one run left.
 pytestmark = [pytest.mark.xdist_group("run"), pytest.mark.slow]
@@ -38,56 +34,41 @@ socket.socket.connect_ex = refuse
 
 
 class Finished(NamedTuple):
-    project: Path
+    project: KedroProject
     output: str
-    connections: str
+    connections: Path
+
+    @property
+    def results(self) -> list[str]:
+        """The numbers that a run is judged by."""
+        folder = self.project.data / "08_reporting/multi_digits"
+        return [(folder / name).read_text() for name in ("certificate.json", "quality.json")]
 
 
-def _environment(project: Path) -> dict[str, str]:
-    """What a user's shell has: nothing that this test suite sets for itself."""
-    guard = project / "guard"
-    guard.mkdir(exist_ok=True)
+def _guarded(project: KedroProject) -> dict[str, str]:
+    """Nothing that this test suite sets for itself, and a guard that writes down every connection."""
+    guard = project.path / "guard"
+    guard.mkdir()
     (guard / "sitecustomize.py").write_text(NO_NETWORK)
-    unset = ("DO_NOT_TRACK", "MLFLOW_TRACKING_URI", "IDBPD_EXECUTION")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    return environment | {
-        "PYTHONPATH": f"{guard}{os.pathsep}{project / 'src'}",
-        "CONNECTIONS": str(project / "connections.txt"),
+    return {
+        "PYTHONPATH": f"{guard}{os.pathsep}{project.path / 'src'}",
+        "CONNECTIONS": str(project.path / "connections.txt"),
     }
-
-
-def _command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "kedro", "run", *arguments]
-
-
-def _run(project: Path, *arguments: str) -> Finished:
-    done = subprocess.run(
-        _command(*arguments),
-        cwd=project / "src" / "idbpd",  # any folder of the project will do
-        env=_environment(project),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    log = project / "connections.txt"
-    return Finished(project, done.stdout, log.read_text() if log.exists() else "")
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    return _run(copy_project(tmp_path_factory.mktemp("run") / "project"), "--params", SHORT)
+    project = KedroProject.copied_to(tmp_path_factory.mktemp("run") / "project")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DO_NOT_TRACK")
+        # Any folder of the project will do.
+        output = project.kedro_process(
+            "run", params=SHORT, environment=_guarded(project), cwd=project.path / "src" / "idbpd"
+        )
+    return Finished(project, output, project.path / "connections.txt")
 
 
-def _runs(project: Path) -> tuple[MlflowClient, list[Run]]:
-    client = MlflowClient(f"sqlite:///{project / 'data/09_tracking/mlflow.db'}")
-    experiment = client.get_experiment_by_name("idbpd")
-    assert experiment is not None
-    return client, client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
-
-
-def test_it_says_what_came_out_and_where_to_look(finished: Finished) -> None:
+def test_it_prints_the_results_and_where_to_look(finished: Finished) -> None:
     for text in (
         "priority: worst-case loss",
         "constraint: worst-case loss",
@@ -109,12 +90,12 @@ def test_it_says_what_came_out_and_where_to_look(finished: Finished) -> None:
     assert "\x1b" not in finished.output  # no colours and no progress bar away from a terminal
 
 
-def test_it_connects_to_nowhere(finished: Finished) -> None:
-    assert finished.connections == ""
+def test_it_opens_no_connection(finished: Finished) -> None:
+    assert not finished.connections.exists()
 
 
 def test_results_are_complete_and_nothing_partial_is_left(finished: Finished) -> None:
-    data = finished.project / "data"
+    data = finished.project.data
     certificate = json.loads((data / "08_reporting/multi_digits/certificate.json").read_text())
     assert set(TRACKED) < set(certificate)
     assert certificate["infeasibility"] == pytest.approx(max(certificate["constraint"], 0))
@@ -124,12 +105,12 @@ def test_results_are_complete_and_nothing_partial_is_left(finished: Finished) ->
     assert {"trunk.weight", "heads.task.0.weight", "heads.task.1.weight"} < set(
         load_file(data / "06_models/multi_digits/weights.safetensors")
     )
-    assert not list(finished.project.rglob(".partial*"))
-    assert not (finished.project / "src/idbpd/mlruns").exists()
+    assert not list(finished.project.path.rglob(".partial*"))
+    assert not (finished.project.path / "src/idbpd/mlruns").exists()
 
 
-def test_the_run_is_tracked_as_other_programs_read_it(finished: Finished) -> None:
-    client, runs = _runs(finished.project)
+def test_the_tracked_run_has_all_results(finished: Finished) -> None:
+    client, runs = finished.project.tracked_runs()
     parent, child = runs
     assert [run.info.status for run in runs] == ["FINISHED", "FINISHED"]
     assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
@@ -139,9 +120,9 @@ def test_the_run_is_tracked_as_other_programs_read_it(finished: Finished) -> Non
         "seed": "0",
     }
     assert parent.data.params["problem.lambda"] == "0.1"
-    certificate = json.loads((finished.project / "data/08_reporting/multi_digits/certificate.json").read_text())
+    certificate = json.loads((finished.project.data / "08_reporting/multi_digits/certificate.json").read_text())
     assert float(child.data.params["threshold"]) == certificate["threshold"]
-    history = pd.read_parquet(finished.project / "data/07_model_output/multi_digits/history.parquet")
+    history = pd.read_parquet(finished.project.data / "07_model_output/multi_digits/history.parquet")
     for name in TRACKED:
         assert child.data.metrics[f"final_{name}"] == certificate[name]
         points = client.get_metric_history(child.info.run_id, name)
@@ -152,44 +133,24 @@ def test_the_run_is_tracked_as_other_programs_read_it(finished: Finished) -> Non
     assert client.search_logged_models([child.info.experiment_id])[0].source_run_id == child.info.run_id
 
 
-def test_the_same_seed_gives_the_same_numbers_to_the_last_digit(finished: Finished) -> None:
-    reports = finished.project / "data/08_reporting/multi_digits"
-    files = [reports / "certificate.json", reports / "quality.json"]
-    first = [file.read_text() for file in files]
-    _run(finished.project, "--params", SHORT)
-    assert [file.read_text() for file in files] == first
-
-
-def test_it_runs_as_a_package_too(finished: Finished) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "idbpd", "--conf-source", "conf", "--pipeline", "ingestion"],
-        cwd=finished.project,
-        env=_environment(finished.project),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("4000 samples, 100 features, 10 labels")
+def test_as_a_package_it_gives_the_same_numbers_to_the_last_digit(finished: Finished) -> None:
+    before = finished.results
+    output = finished.project.kedro_process("--conf-source", "conf", params=SHORT, module="idbpd")
+    assert output.startswith("4000 samples, 100 features, 10 labels")
+    assert finished.results == before
 
 
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, 1)], ids=["terminated", "Ctrl-C"]
 )
-def test_a_stopped_run_is_tracked_as_killed(project: Path, number: signal.Signals, code: int) -> None:
+def test_a_stopped_run_is_tracked_as_killed(project: KedroProject, number: signal.Signals, code: int) -> None:
     endless = "calibration.max_steps=1000000,calibration.tolerance=1e-30,problem.weight_decay=0.001"
-    process = subprocess.Popen(
-        _command("--params", endless), cwd=project, env=_environment(project), stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    with process.stdout:
-        for line in process.stdout:
-            if line.startswith("constraint task"):  # the split is done, calibration begins
-                break
+    with project.started("run", params=endless) as process:
+        read_until(process, "constraint task")  # the split is done, calibration begins
         time.sleep(0.5)
         process.send_signal(number)
-        assert process.wait(timeout=60) == code
-    _, runs = _runs(project)
+        process.communicate(timeout=60)
+    assert process.returncode == code
+    _, runs = project.tracked_runs()
     assert {run.info.status for run in runs} == {"KILLED"}
-    assert not list(project.rglob(".partial*"))
+    assert not list(project.path.rglob(".partial*"))

@@ -13,7 +13,7 @@ import yaml
 
 from idbpd.exit_codes import EXIT_CODES
 from idbpd.pipeline_registry import register_pipelines
-from tests.conftest import PROJECT
+from tests.kedro_project import PROJECT
 
 DEPLOY = PROJECT / "deploy"
 DAG = DEPLOY / "airflow" / "idbpd_retrain_dag.py"

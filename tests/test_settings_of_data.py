@@ -3,30 +3,21 @@
 import json
 from pathlib import Path
 
-import pytest
-from kedro.framework.session import KedroSession
-from kedro.framework.startup import bootstrap_project
-
 from idbpd.datasets import MultiTaskDataset
+from tests.kedro_project import KedroProject
 from tests.real_data import ROOT, needs_real_data
 
 
-def _run(project: Path, dataset: str, env: str | None = None, **split: str) -> Path:
-    (project / "conf" / "local" / "mlflow.yml").write_text("enabled: false\n")
-    if env is not None:
-        (project / "conf" / env / "mlflow.yml").write_text("enabled: false\n")
-    steps = {"max_steps": 2}
-    parameters = {"dataset": dataset, "calibration": steps, "training": steps, "split": split}
-    bootstrap_project(project)
-    with KedroSession.create(project, env=env, runtime_params=parameters) as session:
-        session.run()
-    return project / "data"
+def _run(project: KedroProject, params: str, env: str = "local") -> Path:
+    (project.path / "conf" / env / "mlflow.yml").write_text("enabled: false\n")
+    steps = "calibration.max_steps=2,training.max_steps=2"
+    project.kedro("run", "--env", env, params=f"{params},{steps}", environment={"IDBPD_DATA": str(ROOT)})
+    return project.data
 
 
 @needs_real_data
-def test_the_papers_setting(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IDBPD_DATA", str(ROOT))
-    data = _run(project, "chd49", env="paper")
+def test_the_papers_setting(project: KedroProject) -> None:
+    data = _run(project, env="paper", params="dataset=chd49")
     train = MultiTaskDataset(filepath=str(data / "05_model_input/chd49/train.safetensors")).load()
     assert train.features.shape == (555, 49)
     assert [task.size for task in train.tasks] == [534, 461]
@@ -40,8 +31,8 @@ def test_the_papers_setting(project: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "test" not in (data / "08_reporting/chd49/summary.csv").read_text()
 
 
-def test_composed_images_by_position(project: Path) -> None:
-    data = _run(project, "multi_digits", by="position")
+def test_composed_images_by_position(project: KedroProject) -> None:
+    data = _run(project, params="split.by=position,problem.weight_decay=0.001")
     train = MultiTaskDataset(filepath=str(data / "05_model_input/multi_digits/train.safetensors")).load()
     assert [(task.name, len(task.labels), task.size) for task in train.tasks] == [
         ("top_left", 10, 3200),

@@ -1,12 +1,10 @@
 """A limit that no model can keep: the run says so, comes to its end, and keeps the model that is closest to it."""
 
 import json
-import logging
-from pathlib import Path
 
 import pytest
-from kedro.framework.session import KedroSession
-from kedro.framework.startup import bootstrap_project
+
+from tests.kedro_project import KedroProject
 
 SOURCE = """same:
   type: idbpd.datasets.TabularDataset
@@ -15,32 +13,29 @@ SOURCE = """same:
 """
 # Nobody can tell the samples apart: the best guess is an even one, with the loss ln 2.
 ROWS = "x,y,a,b,c,d\n" + "1,2,0,1,0,1\n1,2,1,0,1,0\n1,2,0,1,1,0\n1,2,1,0,0,1\n" * 10
+PARAMETERS = ",".join(
+    (
+        "dataset=same,model.hidden=4,problem.weight_decay=0.001",
+        "calibration.threshold=0.3,calibration.max_steps=100,training.max_steps=300",
+    )
+)
 
 
-def test_the_model_closest_to_it_is_evaluated(project: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (project / "conf/local/mlflow.yml").write_text("enabled: false\n")
-    (project / "conf/local/sources.yml").write_text(SOURCE)
-    (project / "data/01_raw").mkdir(parents=True)
-    (project / "data/01_raw/same.csv").write_text(ROWS)
-    parameters = {
-        "dataset": "same",
-        "model": {"hidden": 4},
-        "problem": {"weight_decay": 1e-3},
-        "calibration": {"threshold": 0.3, "max_steps": 100},
-        "training": {"max_steps": 300},
-    }
-    bootstrap_project(project)
-    with caplog.at_level(logging.WARNING), KedroSession.create(project, runtime_params=parameters) as session:
-        session.run()
-    outcome = json.loads((project / "data/07_model_output/same/outcome.json").read_text())
+def test_the_model_closest_to_an_unreachable_limit_is_evaluated(project: KedroProject) -> None:
+    project.configure("mlflow.yml", "enabled: false\n")
+    project.configure("sources.yml", SOURCE)
+    (project.data / "01_raw").mkdir(parents=True)
+    (project.data / "01_raw/same.csv").write_text(ROWS)
+    output = project.kedro("run", params=PARAMETERS)
+    outcome = json.loads((project.data / "07_model_output/same/outcome.json").read_text())
     assert outcome["status"] == "INFEASIBLE"
     assert outcome["reached"]["limited"] == pytest.approx(0.6931, abs=1e-3)
-    assert "an infeasible stationary point" in caplog.text
-    assert "the worst-case loss of the limited task came down to 0.6931, its limit is 0.3000" in caplog.text
-    certificate = json.loads((project / "data/08_reporting/same/certificate.json").read_text())
+    assert "an infeasible stationary point" in output
+    assert "the worst-case loss of the limited task came down to 0.6931, its limit is 0.3000" in output
+    certificate = json.loads((project.data / "08_reporting/same/certificate.json").read_text())
     assert (certificate["status"], certificate["reason"]) == ("INFEASIBLE", outcome["reason"])
     assert certificate["infeasibility"] == pytest.approx(0.6931 - 0.3, abs=1e-3)
-    summary = (project / "data/08_reporting/same/summary.csv").read_text()
+    summary = (project.data / "08_reporting/same/summary.csv").read_text()
     assert "INFEASIBLE" in summary
     assert "0.3000 BROKEN" in summary
-    assert (project / "data/06_models/same/weights.safetensors").exists()
+    assert (project.data / "06_models/same/weights.safetensors").exists()

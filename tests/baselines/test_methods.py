@@ -85,7 +85,7 @@ TOLERANCES = {"idbpd": 1e-6, "idbpd_theorem2": 2e-2, "cooper_adam": 1e-2}
 
 
 @pytest.mark.parametrize("name", TOLERANCES)
-def test_finds_the_known_answer_and_its_multiplier(name: str) -> None:
+def test_it_finds_the_known_answer_and_its_multiplier(name: str) -> None:
     solution = solve(
         DiscWithCuts(), ORIGIN, make_method(name, SOLVING[name]), max_steps=2000, tolerance=TOLERANCES[name]
     )
@@ -256,7 +256,7 @@ def test_both_residuals_judge_an_iterate_by_its_own_and_by_the_best_multiplier()
         ("discretization_cooper", {"accuracy": math.nan}, "accuracy must not be negative, got nan"),
     ],
 )
-def test_what_is_wrong_is_named(name: str, options: dict[str, Any] | None, words: str) -> None:
+def test_each_mistake_is_named(name: str, options: dict[str, Any] | None, words: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         make_method(name, options)
     assert words in str(error.value)
@@ -272,6 +272,19 @@ def test_every_combination_of_every_grid_makes_a_method() -> None:
 
 
 def test_cuts_need_an_oracle_that_can_evaluate_them() -> None:
-    with pytest.raises(TypeError, match="Disc cannot evaluate a constraint at a given w"):
+    with pytest.raises(TypeError, match="evaluate a constraint at a given w"):
         solve(Disc(), ORIGIN, Discretization(), max_steps=1)
     assert solve(Disc(), ORIGIN, CooperAdam(**FAST), 1000, 1e-2).status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_entry_agrees_with_how_the_method_is_made(name: str) -> None:
+    entry, defaults = METHODS[name], method_options(name)
+    assert set(entry.grid) <= set(entry.options) <= set(defaults)
+    for option, described in entry.options.items():
+        assert described.default in (defaults[option], None)
+
+
+def test_no_two_methods_look_the_same() -> None:
+    looks = [entry.look for entry in METHODS.values() if entry.look is not None]
+    assert len({look.color for look in looks}) == len({look.label for look in looks}) == len(looks) == len(METHODS)

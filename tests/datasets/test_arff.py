@@ -105,7 +105,7 @@ def test_quotes_escapes_and_percent_signs() -> None:
     np.testing.assert_array_equal(table.features, [[7, 1, 0, 0, 0], [8, 0, 0, 1, 0], [9, 0, 0, 0, 1], [9, 0, 1, 0, 0]])
 
 
-def test_what_a_sparse_row_leaves_out_is_the_first_category() -> None:
+def test_values_missing_from_a_sparse_row_are_the_first_category() -> None:
     text = """@relation x
 @attribute flag {1,0}
 @attribute colour {red,green,blue}
@@ -152,6 +152,8 @@ def test_another_encoding_can_be_named() -> None:
     text = DENSE.replace("att1", "größe")
     assert read_arff(text.encode("latin-1"), "f", encoding="latin-1").feature_names[0] == "größe"
     assert read_arff(text.encode("utf-16"), "f", encoding="utf-16").feature_names[0] == "größe"
+    with pytest.raises(DataError, match="f: cannot be read with encoding 'klingon': unknown encoding: klingon"):
+        read_arff(text.encode(), "f", encoding="klingon")
 
 
 @pytest.mark.parametrize("text", [DENSE, SPARSE])
@@ -200,6 +202,8 @@ def test_a_written_table_is_read_back_to_the_last_bit(text: str) -> None:
         ("{0,1}", "{0,1", "file.arff, line 6: the brace { is not closed by }"),
         ("{0,1}", "string", "file.arff, line 6: label 'first' is a text; a label has {0,1}"),
         ("numeric", "number", "file.arff, line 4: attribute 'att1' has the type 'number'; expected numeric, real,"),
+        ("numeric", "numeric 5", "file.arff, line 4: unexpected '5' at the end of the line"),
+        ("att1 numeric", "{0,1}", "file.arff, line 4: an attribute needs a name and a type"),
         ("numeric", "relational", "file.arff, line 4: attribute 'att1' has the type 'relational'"),
         ("'att 2'", "att1", "file.arff, line 9: attribute 'att1' is declared twice, in lines 4 and 5"),
         ("@DATA", "@DATE", "file.arff, line 9: expected @relation, @attribute, @data or a comment, found '@DATE'"),
@@ -258,7 +262,7 @@ def test_indices_of_a_sparse_row_in_any_order() -> None:
         (b"\x89PNG\r\n\x1a\n", "file.arff, line 1: byte 0x89 is not UTF-8"),
     ],
 )
-def test_a_file_that_is_none_is_named(content: bytes, message: str) -> None:
+def test_a_file_that_is_not_arff_is_named(content: bytes, message: str) -> None:
     with pytest.raises(DataError) as error:
         read_arff(content, "file.arff")
     assert message in str(error.value)

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from idbpd.datasets import ComposedDigitsDataset
 from idbpd.datasets.composition import compose_pairs
 from idbpd.errors import ConfigurationError
-from idbpd.pipelines.splitting.fingerprint import data_sha256
+from idbpd.experiment.splitting.fingerprint import data_sha256
 
 
 def _images(count: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

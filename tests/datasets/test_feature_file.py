@@ -53,7 +53,7 @@ def test_a_categorical_column_becomes_the_features_that_it_was_in_training(tmp_p
         ("", r"table.csv: the file is empty"),
     ],
 )
-def test_what_cannot_be_scored_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_an_unusable_table_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "table.csv"
     path.write_text(text)
     # Kedro wraps what loading raises; the command shows what we said.

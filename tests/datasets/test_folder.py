@@ -1,4 +1,4 @@
-"""A folder in the catalog: a path for nodes, and what is removed once a run has succeeded."""
+"""A folder in the catalog: nodes get the object that keeps files in it, or its path."""
 
 from pathlib import Path
 
@@ -6,6 +6,8 @@ import pytest
 from kedro.io import DatasetError
 
 from idbpd.datasets import FolderDataset
+from idbpd.experiment.checkpoints import CheckpointFolder
+from idbpd.experiment.content_store import ContentStore
 
 
 def test_it_gives_a_path_and_takes_nothing(tmp_path: Path) -> None:
@@ -14,15 +16,15 @@ def test_it_gives_a_path_and_takes_nothing(tmp_path: Path) -> None:
     assert folder.load() == tmp_path / "states"
     with pytest.raises(DatasetError, match="cannot be the output of a node"):
         folder.save("something")
-    folder.run_succeeded()
 
 
-def test_after_success_it_keeps_what_it_was_not_told_to_remove(tmp_path: Path) -> None:
-    folder = FolderDataset(path=str(tmp_path), remove_after_success=["*.finished"])
-    (tmp_path / "a.finished").touch()
-    (tmp_path / "b.state").touch()
-    folder.run_succeeded()
-    assert [path.name for path in tmp_path.iterdir()] == ["b.state"]
-    (tmp_path / "b.state").rename(tmp_path / "b.finished")
-    folder.run_succeeded()
-    assert not tmp_path.exists()
+def test_it_gives_the_object_that_keeps_the_files(tmp_path: Path) -> None:
+    folder = FolderDataset(path=str(tmp_path), kind="idbpd.experiment.checkpoints.CheckpointFolder").load()
+    assert isinstance(folder, CheckpointFolder)
+    assert folder.folder == tmp_path
+    kind, options = "idbpd.experiment.content_store.ContentStore", {"what": "result", "kept": 1}
+    store = FolderDataset(path=str(tmp_path), kind=kind, options=options).load()
+    assert isinstance(store, ContentStore)
+    for seed in range(2):
+        store.put({"seed": seed}, {}, {})
+    assert len(store.keys()) == 1

@@ -58,7 +58,7 @@ def test_a_damaged_file_is_named(content: bytes, message: str) -> None:
     assert message in str(error.value)
 
 
-def test_what_the_format_cannot_hold_is_refused() -> None:
+def test_values_that_the_format_cannot_hold_are_refused() -> None:
     with pytest.raises(DataError, match=r"cannot hold an array of complex128 with shape \(3,\)"):
         render_idx(np.zeros(3, dtype=complex))
     with pytest.raises(DataError, match=r"cannot hold an array of uint8 with shape \(\)"):

@@ -90,7 +90,7 @@ def test_a_missing_file_is_downloaded_once(server: _Server, tmp_path: Path) -> N
     assert [file.name for file in path.parent.iterdir()] == ["images.gz"]
 
 
-def test_who_compressed_a_file_does_not_matter_but_its_content_does(server: _Server, tmp_path: Path) -> None:
+def test_the_content_of_a_compressed_file_matters_not_its_compression(server: _Server, tmp_path: Path) -> None:
     address = server.put("images.gz", gzip.compress(IMAGES[:-1] + b"\xff"))
     with pytest.raises(DatasetError) as error:
         _dataset(tmp_path / "images.gz", address, _sha256(IMAGES)).load()
@@ -147,7 +147,7 @@ def test_a_folder_that_cannot_be_made_is_named(server: _Server, tmp_path: Path) 
         _dataset(tmp_path / "root" / "images.gz", address, _sha256(IMAGES)).load()
 
 
-def test_a_file_that_was_changed_is_used_and_said_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_changed_file_is_used_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "a.arff"
     path.write_bytes(ARFF)
     logger = logging.getLogger("idbpd")

@@ -11,7 +11,7 @@ def _dataset(path: Path) -> TypedJsonDataset:
     return TypedJsonDataset(filepath=str(path), kind="idbpd.experiment.parameters.ProblemParameters")
 
 
-def test_what_is_saved_is_loaded_under_the_names_that_people_write(tmp_path: Path) -> None:
+def test_saved_values_are_loaded_under_their_public_names(tmp_path: Path) -> None:
     dataset = _dataset(tmp_path / "made" / "problem.json")
     problem = ProblemParameters(**{"lambda": 0.1, "weight_decay": 4e-3})
     dataset.save(problem)
@@ -19,7 +19,7 @@ def test_what_is_saved_is_loaded_under_the_names_that_people_write(tmp_path: Pat
     assert dataset.load() == problem
 
 
-def test_what_is_wrong_in_a_file_is_named(tmp_path: Path) -> None:
+def test_a_mistake_in_a_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "problem.json"
     path.write_text('{"lambda": 0.1, "weight_decay": -1}')
     with pytest.raises(DatasetError, match=r"problem.json.weight_decay' = -1 is not valid"):

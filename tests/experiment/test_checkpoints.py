@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -17,13 +18,13 @@ import torch
 from torch import Tensor
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.checkpoints import ABANDONED_KEPT
+from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.checkpoints import ABANDONED_KEPT, CheckpointFolder, Checkpointing
 from idbpd.experiment.parameters import CheckpointParameters, ProblemParameters, TrainingParameters
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import load_noted_state, load_state
-from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.training.nodes import train_constrained
-from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, TRAINING, small_tasks
+from tests.pipelines.small_tasks import CALIBRATION, EXPERIMENT, FINGERPRINT, PROBLEM, TRAINING, small_tasks
 
 OFTEN = CheckpointParameters(every_steps=3)
 # Below what is reached in float64, so that all steps are done: long enough to be killed in the middle.
@@ -52,10 +53,10 @@ class Training:
         fingerprint: dict[str, str] = FINGERPRINT,
         folder: Path | None = None,
     ) -> Trained:
-        threshold, start = calibrate(self.data, fingerprint, CALIBRATION, MODEL, problem, COMPUTE, 0)
-        given = (threshold, fingerprint, start, training, MODEL, problem, COMPUTE, 0)
-        trained = train_constrained(self.data, *given, checkpoint, folder or self.folder)
-        return Trained(*trained)
+        experiment = replace(EXPERIMENT, problem=problem, fingerprint=fingerprint)
+        threshold, start = calibrate(self.data, CALIBRATION, experiment)
+        checkpointing = Checkpointing(checkpoint, CheckpointFolder(folder or self.folder))
+        return Trained(*train_constrained(self.data, threshold, start, training, experiment, checkpointing))
 
     def alone(self) -> Trained:
         """The same in a folder of its own, undisturbed."""
@@ -72,7 +73,7 @@ class Training:
                 signal.setitimer(signal.ITIMER_VIRTUAL, 0.2)  # of the process' own time: steps, however busy it is
 
         before = signal.signal(signal.SIGVTALRM, stop)
-        calibration = logging.getLogger("idbpd.pipelines.calibration.nodes")
+        calibration = logging.getLogger("idbpd.experiment.calibration")
         handler = Alarm()  # calibration's last word: training begins
         calibration.addHandler(handler)
         calibration.setLevel(logging.INFO)
@@ -111,7 +112,7 @@ def _in_a_child(work: Any) -> int:
     return child
 
 
-def test_killed_at_any_moment_it_ends_with_the_same_bits(training: Training) -> None:
+def test_a_run_killed_at_any_moment_ends_with_the_same_bits(training: Training) -> None:
     expected = training.alone()
     kills = 0
     for delay in (0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.13, 0.21, 0.04, 0.01, 0.06, 0.02):
@@ -265,3 +266,16 @@ def test_states_that_nobody_takes_up_are_bounded(training: Training) -> None:
     names = [path.name for path in training.states()]
     assert names == [f"train_constrained-{at}.state" for at in (2, 3, 4)]
     assert len(names) == ABANDONED_KEPT
+
+
+def test_after_success_only_states_of_other_runs_stay(training: Training) -> None:
+    folder = CheckpointFolder(training.folder)
+    folder.run_succeeded()  # nothing was written: there is nothing to remove
+    training()
+    other = training.folder / "train_constrained-1.state"
+    other.touch()
+    folder.run_succeeded()
+    assert list(training.folder.iterdir()) == [other]
+    other.rename(other.with_suffix(".finished"))
+    folder.run_succeeded()
+    assert not training.folder.exists()

@@ -1,134 +1,100 @@
-"""The same is not calibrated twice, and what is kept is what would be found again, to the last bit."""
+"""Results are kept by what they were made with, and nothing that is not whole is taken for one."""
 
-import json
-import logging
+import os
+import resource
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
-from idbpd.errors import ConfigurationError
-from idbpd.experiment.parameters import DEFAULT_CHECKPOINT, CalibrationParameters, ModelParameters
-from idbpd.mtl import MultiTaskData
-from idbpd.pipelines.calibration.cache import KEPT
-from idbpd.pipelines.calibration.nodes import calibrate
-from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, small_tasks
+from idbpd.experiment.content_store import ContentStore, content_key, forget_oldest
 
-SHORT = CALIBRATION.model_copy(update={"max_steps": 8})
-
-
-class Calibrating:
-    def __init__(self, folder: Path, data: MultiTaskData) -> None:
-        self.folder = folder
-        self.data = data
-
-    def __call__(
-        self,
-        calibration: CalibrationParameters = SHORT,
-        model: ModelParameters = MODEL,
-        fingerprint: dict[str, str] = FINGERPRINT,
-        seed: int = 0,
-        dtype: str = "float64",
-    ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        compute = COMPUTE.model_copy(update={"dtype": dtype})
-        given = (self.data, fingerprint, calibration, model, PROBLEM, compute, seed, DEFAULT_CHECKPOINT)
-        return calibrate(*given, self.folder / "checkpoints", self.folder / "cache")
-
-    def files(self) -> list[Path]:
-        return sorted((self.folder / "cache").iterdir())
+MADE_WITH = {"seed": 0, "problem.lambda": 0.1}
+RECORD = {"status": "CONVERGED", "seconds": 1.5}
+TENSORS = {"z": torch.arange(3.0), "a": torch.eye(2, dtype=torch.float64)}
 
 
 @pytest.fixture
-def calibrating(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Calibrating:
-    caplog.set_level(logging.INFO)
-    return Calibrating(tmp_path, small_tasks(2))
+def store(tmp_path: Path) -> ContentStore:
+    return ContentStore(tmp_path / "store", "calibration", kept=3)
 
 
-def test_what_is_kept_is_what_would_be_found_again(calibrating: Calibrating, caplog: pytest.LogCaptureFixture) -> None:
-    first, weights = calibrating()
-    assert "kept from" not in caplog.text
-    again, same_weights = calibrating()
-    assert again == first  # to the seconds, which are those of the first time
-    assert f"(kept from {first['tasks']['second']['made']}: same data, model and seed)" in caplog.text
-    calibrating.files()[0].unlink()
-    anew, found_again = calibrating()
-    assert anew["tasks"]["second"]["seconds"] != first["tasks"]["second"]["seconds"]
-    assert anew["tasks"]["second"]["value"] == first["tasks"]["second"]["value"]
-    for name, tensor in weights.items():
-        assert torch.equal(tensor, same_weights[name])
-        assert torch.equal(tensor, found_again[name])
-    assert not list((calibrating.folder / "checkpoints").glob("*"))
+def _file(tmp_path: Path) -> Path:
+    (file,) = (tmp_path / "store").iterdir()
+    return file
 
 
-def test_slack_and_limits_are_applied_afterwards(calibrating: Calibrating) -> None:
-    value = calibrating()[0]["tasks"]["second"]["value"]
-    assert calibrating(SHORT.model_copy(update={"slack": 0.5}))[0]["threshold"] == value * 1.5
-    assert calibrating(SHORT.model_copy(update={"threshold": 0.25}))[0]["threshold"] == 0.25
-    assert calibrating(SHORT.model_copy(update={"threshold": {"second": 0.5}}))[0]["threshold"] == 0.5
-    assert len(calibrating.files()) == 1
-    with pytest.raises(
-        ConfigurationError, match=r"'calibration.threshold' names 'third'; the tasks that keep a limit are second"
-    ):
-        calibrating(SHORT.model_copy(update={"threshold": {"third": 0.5}}))
+def test_what_was_put_is_what_is_got(store: ContentStore) -> None:
+    assert store.get(MADE_WITH) is None
+    store.put(MADE_WITH, RECORD, TENSORS)
+    found = store.get(MADE_WITH)
+    assert found is not None
+    assert found.record == RECORD
+    assert list(found.tensors) == ["z", "a"]  # in the order in which they were given
+    assert all(torch.equal(found.tensors[name], tensor) for name, tensor in TENSORS.items())
+    assert store.keys() == {content_key(MADE_WITH)}
 
 
-def test_anything_that_changes_the_numbers_is_calibrated_anew(calibrating: Calibrating) -> None:
-    calibrating()
-    calibrating(SHORT.model_copy(update={"max_steps": 9}))
-    calibrating(SHORT.model_copy(update={"tolerance": 1e-5}))
-    calibrating(model=ModelParameters(hidden=7))
-    calibrating(fingerprint={**FINGERPRINT, "split_sha256": "t"})
-    calibrating(seed=1)
-    calibrating(dtype="float32")
-    assert len(calibrating.files()) == 7
-    torch.set_num_threads(2)
-    calibrating()
-    assert len(calibrating.files()) == 8
+def test_other_settings_have_another_result(store: ContentStore) -> None:
+    store.put(MADE_WITH, RECORD, {})
+    assert store.get({**MADE_WITH, "seed": 1}) is None
+    assert store.get(dict(reversed(MADE_WITH.items()))) is not None  # the same in another order
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped bit", "no metadata"])
-def test_a_damaged_file_is_made_again(calibrating: Calibrating, damage: str, caplog: pytest.LogCaptureFixture) -> None:
-    first, weights = calibrating()
-    (file,) = calibrating.files()
-    content = bytearray(file.read_bytes())
-    if damage == "flipped bit":
-        content[-3] ^= 1
-    elif damage == "cut":
-        del content[-100:]
-    else:
-        content = bytearray((2).to_bytes(8, "little") + b"{}")
-    file.write_bytes(content)
-    again, found_again = calibrating()
-    assert f"{file} is damaged" in caplog.text
-    assert again["threshold"] == first["threshold"]
-    assert all(torch.equal(weights[name], found_again[name]) for name in weights)
-    assert calibrating()[0] == again  # and is good again
-
-
-def test_only_the_latest_are_kept(calibrating: Calibrating) -> None:
-    for seed in range(KEPT + 2):
-        calibrating(SHORT.model_copy(update={"max_steps": 1}), seed=seed)
-    assert len(calibrating.files()) == KEPT
-
-
-def test_it_reports_value_steps_residual_and_threshold(
-    calibrating: Calibrating, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("damage", ["cut", "empty", "flipped bit", "other record", "no metadata"])
+def test_a_damaged_file_is_named_and_not_used(
+    store: ContentStore, damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    record = calibrating()[0]["tasks"]["second"]
-    assert record["threshold"] == record["value"] * 1.1
-    assert json.loads(json.dumps(record)) == record
-    assert (
-        f"reaches a worst-case loss of {record['value']:.4f}, so its threshold is {record['threshold']:.4f}: "
-        f"MAX_STEPS after 8 steps, residual {record['stationarity']:.1e}, {record['seconds']:.1f} s"
-    ) in caplog.text
+    store.put(MADE_WITH, RECORD, TENSORS)
+    file = _file(tmp_path)
+    content = file.read_bytes()
+    damaged = {
+        "cut": content[:-5],
+        "empty": b"",
+        "flipped bit": content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
+        "other record": content.replace(b"CONVERGED", b"MAX_STEPS"),
+        "no metadata": (2).to_bytes(8, "little") + b"{}",
+    }
+    file.write_bytes(damaged[damage])
+    assert store.get(MADE_WITH) is None
+    assert f"{file} is damaged" in caplog.text
+    assert caplog.messages[0].endswith("computing the calibration again")
+    store.put(MADE_WITH, RECORD, TENSORS)
+    assert store.get(MADE_WITH) is not None
 
 
-def test_several_tasks_find_all_their_parts(tmp_path: Path) -> None:
-    calibrating = Calibrating(tmp_path, small_tasks(3))
-    first = calibrating()
-    again = calibrating()
-    assert again[0] == first[0]
-    assert all(torch.equal(first[1][name], again[1][name]) for name in first[1])
-    assert len(calibrating.files()) == 3  # each task alone, and both together
+def test_a_full_disk_is_a_warning(store: ContentStore, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        store.put(MADE_WITH, RECORD, TENSORS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caplog.messages[0].startswith(f"the calibration could not be kept in {tmp_path / 'store'}")
+    assert store.keys() == set()
+    assert list((tmp_path / "store").iterdir()) == []
+
+
+def test_the_least_recently_used_goes_first(store: ContentStore, tmp_path: Path) -> None:
+    for seed in range(3):
+        store.put({"seed": seed}, RECORD, {})
+        os.utime(tmp_path / "store" / f"{content_key({'seed': seed})}.safetensors", (seed, seed))
+    assert store.get({"seed": 0}) is not None  # used now
+    store.put({"seed": 3}, RECORD, {})
+    assert store.keys() == {content_key({"seed": seed}) for seed in (0, 2, 3)}
+
+
+def test_without_a_number_all_are_kept(tmp_path: Path) -> None:
+    store = ContentStore(tmp_path, "benchmark result")
+    for seed in range(20):
+        store.put({"seed": seed}, RECORD, {})
+    assert len(store.keys()) == 20
+
+
+def test_files_that_were_not_used_for_long_are_removed(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    for file in (old, new):
+        file.touch()
+    os.utime(old, (1e9, 1e9))
+    forget_oldest([old, new], kept=5, days=7)
+    assert list(tmp_path.iterdir()) == [new]

@@ -213,7 +213,7 @@ def test_the_problem_is_built_on_it() -> None:
         ("NoParameters", "has no parameters to train"),
     ],
 )
-def test_what_is_wrong_with_a_module_is_said_before_anything_is_solved(name: str, message: str) -> None:
+def test_an_unusable_module_is_named_before_anything_is_solved(name: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         build_network(_model(name), _data(), seed=0)
 
@@ -237,7 +237,7 @@ def test_what_is_wrong_with_a_module_is_said_before_anything_is_solved(name: str
         ({"options": {"depth": 3}}, "options are those of a network of your own, which model.type names"),
     ],
 )
-def test_a_name_or_option_that_cannot_be_is_found_before_the_run(
+def test_an_invalid_name_or_option_is_found_before_the_run(
     given: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mistyped_network.py").write_text("class Network(")

@@ -1,30 +1,16 @@
 """Bad input ends in one line that names the thing and what would be right, before anything is computed or written."""
 
-from pathlib import Path
-
 import pytest
-from click.testing import CliRunner, Result
-from kedro.framework.startup import bootstrap_project
 
-from idbpd.cli import cli
 from idbpd.experiment.folders import FolderLock
+from tests.kedro_project import KedroProject
 
 
-@pytest.fixture
-def run(project: Path, monkeypatch: pytest.MonkeyPatch) -> "Run":
-    monkeypatch.chdir(project)
-    # The command turns to the project's own logging, which belongs to the whole process.
-    monkeypatch.setenv("KEDRO_LOGGING_CONFIG", "left alone")
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    return Run(project)
-
-
-class Run:
-    def __init__(self, project: Path) -> None:
-        self.project = project
-
-    def __call__(self, *arguments: str) -> Result:
-        return CliRunner().invoke(cli, ["run", *arguments], obj=bootstrap_project(self.project))
+def _error(output: str) -> str:
+    """The one line that says what is wrong."""
+    (line,) = [line for line in output.splitlines() if line.startswith("Error: ")]
+    assert "Traceback" not in output
+    return line
 
 
 @pytest.mark.parametrize(
@@ -76,24 +62,18 @@ class Run:
         ("--pipeline training", "'calibrated_weights' of an earlier stage does not exist; start with kedro run"),
     ],
 )
-def test_it_is_named_in_one_line(run: Run, arguments: str, message: str) -> None:
-    result = run(*arguments.split())
-    assert result.exit_code != 0
-    errors = [line for line in result.output.splitlines() if line.startswith("Error: ")]
-    assert len(errors) == 1
-    assert message in errors[0]
-    assert "Traceback" not in result.output
-    assert not (run.project / "data").exists()
+def test_it_is_named_in_one_line(project: KedroProject, arguments: str, message: str) -> None:
+    assert message in _error(project.kedro("run", *arguments.split(), exit_code=1))
+    assert not project.data.exists()
 
 
-def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(run: Run) -> None:
-    (run.project / "data").mkdir()
-    (run.project / "data" / "06_models").write_text("a file where a folder should be")
-    result = run()
-    assert result.exit_code != 0
-    assert "Error: cannot write results to" in result.output
-    assert "06_models: Not a directory" in result.output
-    assert [path.name for path in (run.project / "data").iterdir()] == ["06_models"]
+def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(project: KedroProject) -> None:
+    project.data.mkdir()
+    (project.data / "06_models").write_text("a file where a folder should be")
+    output = project.kedro("run", exit_code=1)
+    assert "Error: cannot write results to" in output
+    assert "06_models: Not a directory" in output
+    assert [path.name for path in project.data.iterdir()] == ["06_models"]
 
 
 @pytest.mark.parametrize(
@@ -103,13 +83,13 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(run: Run) ->
         (
             "parameters.yml",
             "seed: 7",
-            "'seed' is 7 in a parameters.yml, but 0 everywhere else; set it in conf/local/g",
+            "'seed' is 7 in a parameters file, but 0 everywhere else; set it in conf/local/g",
         ),
         (
             "parameters.yml",
             "training: {method: cooper_adam}",
-            "'training.method' is 'cooper_adam' in a parameters.yml, but 'idbpd' everywhere else; set it in conf/local/"
-            "globals.yml (as 'method') or with --params training.method=cooper_adam",
+            "'training.method' is 'cooper_adam' in a parameters file, but 'idbpd' everywhere else; set it in conf/"
+            "local/globals.yml (as 'method') or with --params training.method=cooper_adam",
         ),
         ("globals.yml", "method: cooper", "'training.method' = 'cooper' is not valid: methods are idbpd, idbpd_paper,"),
         (
@@ -125,34 +105,30 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(run: Run) ->
         ("sources.yml", "multi_digits: {type: pandas.CsvDataset, filepath: a.csv}", "the data set 'multi_digits':"),
     ],
 )
-def test_a_mistake_in_a_file_is_found_too(run: Run, file: str, text: str, message: str) -> None:
-    (run.project / "conf" / "local" / file).write_text(text)
-    result = run()
-    assert result.exit_code != 0
-    errors = [line for line in result.output.splitlines() if line.startswith("Error: ")]
-    assert len(errors) == 1
-    assert message in errors[0]
+def test_a_mistake_in_a_file_is_found_too(project: KedroProject, file: str, text: str, message: str) -> None:
+    project.configure(file, text)
+    assert message in _error(project.kedro("run", exit_code=1))
 
 
-def test_a_missing_block_is_named(run: Run) -> None:
-    parameters = run.project / "conf" / "base" / "parameters.yml"
+def test_a_missing_block_is_named(project: KedroProject) -> None:
+    parameters = project.path / "conf" / "base" / "parameters.yml"
     parameters.write_text(parameters.read_text().partition("\ncompute:")[0])
-    assert "Error: parameter 'compute' is missing; conf/base/parameters.yml should have it" in run().output
+    output = project.kedro("run", exit_code=1)
+    assert "Error: parameter 'compute' is missing; one of conf/base/parameters*.yml should have it" in output
 
 
-def test_two_runs_on_one_data_set_do_not_mix(run: Run) -> None:
-    lock = FolderLock(run.project / "data" / ".multi_digits.lock", "the other run")
+def test_two_runs_on_one_data_set_do_not_mix(project: KedroProject) -> None:
+    lock = FolderLock(project.data / ".multi_digits.lock", "the other run")
     lock.acquire()
-    result = run()
-    assert result.exit_code != 0
-    assert "Error: another run on the data set 'multi_digits' is going on here" in result.output
+    output = project.kedro("run", exit_code=1)
+    assert "Error: another run on the data set 'multi_digits' is going on here" in output
     lock.release()
     lock.acquire()  # the run that was refused has not kept it
     lock.release()
 
 
-def test_a_run_that_begins_later_must_ask_for_the_problem_that_was_settled(run: Run) -> None:
-    folder = run.project / "data" / "06_models" / "multi_digits"
+def test_a_run_of_a_later_stage_must_ask_for_the_settled_problem(project: KedroProject) -> None:
+    folder = project.data / "06_models" / "multi_digits"
     folder.mkdir(parents=True)
     (folder / "problem.json").write_text('{"lambda": 0.1, "weight_decay": 0.008}')
     (folder / "weight_decay.json").write_text(
@@ -160,12 +136,9 @@ def test_a_run_that_begins_later_must_ask_for_the_problem_that_was_settled(run: 
     )
     for name in ("threshold.json", "calibrated_weights.safetensors"):
         (folder / name).touch()
-    inputs = run.project / "data" / "05_model_input" / "multi_digits"
+    inputs = project.data / "05_model_input" / "multi_digits"
     inputs.mkdir(parents=True)
     for name in ("train.safetensors", "fingerprint.json"):
         (inputs / name).touch()
-    result = run("--pipeline", "training", "--params", "problem.weight_decay=0.5")
-    assert result.exit_code != 0
-    assert (
-        "'problem' of an earlier stage was made with problem.weight_decay = 'auto', this run has 0.5" in result.output
-    )
+    output = project.kedro("run", "--pipeline", "training", params="problem.weight_decay=0.5", exit_code=1)
+    assert "'problem' of an earlier stage was made with problem.weight_decay = 'auto', this run has 0.5" in output

@@ -5,8 +5,16 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from idbpd.mtl import MultiTaskData, RobustMultiTask, SharedNetwork, Task, seeded_network
-from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl import (
+    CrossEntropy,
+    MultiTaskData,
+    Penalty,
+    RobustMultiTask,
+    SharedNetwork,
+    Task,
+    same_for_all,
+    seeded_network,
+)
 
 LAMBDA, THRESHOLD = 0.1, 0.9
 
@@ -35,7 +43,7 @@ def test_cuts_are_those_of_the_definition(network: SharedNetwork, data: MultiTas
         data,
         objective="first",
         thresholds={"second": THRESHOLD},
-        regularisation=LAMBDA,
+        criteria=same_for_all(CrossEntropy(), Penalty(LAMBDA)),
         weight_decay=0.5,  # of the objective alone
         dense=dense,
     )
@@ -47,7 +55,9 @@ def test_cuts_are_those_of_the_definition(network: SharedNetwork, data: MultiTas
     factors = torch.tensor([0.5, 0.0, 2.0], dtype=torch.float64)
 
     parameters = {name: p.detach().requires_grad_(True) for name, p in network.named_parameters()}
-    losses = cross_entropy(functional_call(network, parameters, (data.features,))[1][15:], data["second"].targets)
+    losses = CrossEntropy().values(
+        functional_call(network, parameters, (data.features,))[1][15:], data["second"].targets
+    )
     expected = points @ losses - LAMBDA * 25 / 2 * (points - 1 / 25).square().sum(dim=1) - THRESHOLD
     rows = torch.autograd.grad(factors @ expected, list(parameters.values()), materialize_grads=True)
 

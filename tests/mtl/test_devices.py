@@ -14,7 +14,8 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 
-from idbpd.mtl import MultiTaskData, RobustMultiTask, Task, seeded_network
+from idbpd.mtl import CrossEntropy, MultiTaskData, Penalty, RobustMultiTask, Task, same_for_all, seeded_network
+from idbpd.mtl.problem import passes_of
 from tests.mtl.test_passes import TwoLayers
 
 DEVICE = torch.device("meta")  # an accelerator to all that this project asks, and there on every machine
@@ -53,7 +54,13 @@ def _step(problem: RobustMultiTask, x: Tensor) -> list[Tensor]:
 def _problem(kind: str, dense: bool | None = None) -> tuple[RobustMultiTask, int]:
     network = _network(kind)  # its structure alone counts: the weights come with the point
     problem = RobustMultiTask(
-        network, _data(), objective="p", thresholds={"c": 1.0}, regularisation=0.1, weight_decay=1e-3, dense=dense
+        network,
+        _data(),
+        objective="p",
+        thresholds={"c": 1.0},
+        criteria=same_for_all(CrossEntropy(), Penalty(0.1)),
+        weight_decay=1e-3,
+        dense=dense,
     )
     return problem, sum(parameter.numel() for parameter in network.parameters())
 
@@ -76,7 +83,7 @@ def test_the_solver_may_stay_on_the_host(kind: str) -> None:
             assert tensor.device == torch.device("cpu")
 
 
-def test_the_way_over_the_support_alone_would_wait() -> None:
+def test_gradients_over_the_support_alone_would_wait() -> None:
     """That the test above can fail: which samples have weight is a number."""
     with FakeTensorMode(allow_non_fake_inputs=False):
         problem, count = _problem("tanh", dense=False)
@@ -86,9 +93,10 @@ def test_the_way_over_the_support_alone_would_wait() -> None:
 
 def test_a_tensor_on_another_device_would_be_noticed() -> None:
     with FakeTensorMode(allow_non_fake_inputs=False):
-        problem, count = _problem("tanh")
+        data, network = _data(), _network("tanh")
+        passes = passes_of(network, data, data.tasks)
         with pytest.raises(RuntimeError, match="device"):
-            problem._passes.forward(torch.zeros(count))
+            passes.forward(torch.zeros(sum(parameter.numel() for parameter in network.parameters())))
 
 
 def test_one_transfer_moves_the_data() -> None:

@@ -1,7 +1,6 @@
 import torch
 
-from idbpd.mtl import EqualWeights, MultiTaskData, Task, seeded_network
-from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl import CrossEntropy, EqualWeights, MultiTaskData, Penalty, Task, same_for_all, seeded_network
 from idbpd.optim import IDBPD, Status, solve
 
 
@@ -15,10 +14,10 @@ def _data() -> MultiTaskData:
 def test_value_and_gradient_are_those_of_autograd() -> None:
     data = _data()
     network = seeded_network(5, 4, data.classes, seed=0).double()
-    oracle = EqualWeights(network, data, weight_decay=0.3)
+    oracle = EqualWeights(network, data, same_for_all(CrossEntropy(), Penalty(0.1)), weight_decay=0.3)
     x = torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
     expected = sum(
-        cross_entropy(logits[task.rows], task.targets).mean()
+        CrossEntropy().values(logits[task.rows], task.targets).mean()
         for task, logits in zip(data.tasks, network(data.features), strict=True)
     ) + 0.15 * sum(parameter.square().sum() for parameter in network.parameters())
     assert isinstance(expected, torch.Tensor)
@@ -36,6 +35,12 @@ def test_the_same_solver_minimises_it() -> None:
     data = _data()
     network = seeded_network(5, 4, data.classes, seed=0).double()
     start = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
-    solution = solve(EqualWeights(network, data, weight_decay=0.1), start, IDBPD(), max_steps=300, tolerance=1e-6)
+    solution = solve(
+        EqualWeights(network, data, same_for_all(CrossEntropy(), Penalty(0.1)), weight_decay=0.1),
+        start,
+        IDBPD(),
+        max_steps=300,
+        tolerance=1e-6,
+    )
     assert solution.status is Status.CONVERGED
     assert solution.kkt.infeasibility == solution.kkt.slackness == 0

@@ -10,7 +10,7 @@ import pytest
 # Peak resident memory over what the imports, and one evaluation of something tiny, took.
 SCRIPT = """
 import json, sys, torch
-from idbpd.mtl import MultiTaskData, RobustMultiTask, Task, seeded_network
+from idbpd.mtl import CrossEntropy, MultiTaskData, Penalty, RobustMultiTask, Task, same_for_all, seeded_network
 
 def evaluate(samples, features, regularisation):
     table = torch.empty(samples, features).uniform_()
@@ -21,7 +21,8 @@ def evaluate(samples, features, regularisation):
     tasks = (task("p", torch.arange(0, samples * 3 // 4), 5), task("c", torch.arange(samples // 4, samples), 5))
     data = MultiTaskData(table, tasks)
     network = seeded_network(features, 100, data.classes, seed=0)
-    problem = RobustMultiTask(network, data, objective="p", thresholds={"c": 1.0}, regularisation=regularisation)
+    criteria = same_for_all(CrossEntropy(), Penalty(regularisation))
+    problem = RobustMultiTask(network, data, objective="p", thresholds={"c": 1.0}, criteria=criteria)
     x = torch.nn.utils.parameters_to_vector(network.parameters()).detach()
     for _ in range(2):
         problem.differentiate(problem.evaluate(x.clone(), problem.start(x)))

@@ -5,8 +5,16 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from idbpd.mtl import MultiTaskData, RobustMultiTask, Task, seeded_network, worst_case
-from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl import (
+    CrossEntropy,
+    MultiTaskData,
+    Penalty,
+    RobustMultiTask,
+    Task,
+    same_for_all,
+    seeded_network,
+    worst_weighting,
+)
 from idbpd.mtl.tanh_passes import TanhPasses
 
 LAMBDA, DECAY = 0.05, 1e-2
@@ -65,7 +73,7 @@ def _problem(network: nn.Module, data: MultiTaskData, **options: bool) -> Robust
         data,
         objective="first",
         thresholds=thresholds,
-        regularisation=LAMBDA,
+        criteria=same_for_all(CrossEntropy(), Penalty(LAMBDA)),
         weight_decay=DECAY,
         **options,
     )
@@ -81,8 +89,8 @@ def _by_definition(network: nn.Module, data: MultiTaskData) -> tuple[Tensor, Ten
     logits = functional_call(network, parameters, (data.features,))
     values, gradients = [], []
     for task, task_logits in zip(data.tasks, logits, strict=True):
-        losses = cross_entropy(task_logits[task.rows], task.targets)
-        weights, value = worst_case(losses.detach(), LAMBDA)
+        losses = CrossEntropy().values(task_logits[task.rows], task.targets)
+        weights, value = worst_weighting(losses.detach(), Penalty(LAMBDA))
         rows = torch.autograd.grad(
             weights @ losses, list(parameters.values()), retain_graph=True, materialize_grads=True
         )
@@ -119,7 +127,7 @@ def test_supports_of_every_size_give_the_dense_gradients(kind: str, regularisati
             data,
             objective="third",
             thresholds={"first": 1.0},
-            regularisation=regularisation,
+            criteria=same_for_all(CrossEntropy(), Penalty(regularisation)),
             dense=dense,
         )
         found = problem.differentiate(problem.evaluate(x, problem.start(x)))

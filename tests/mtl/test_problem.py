@@ -5,8 +5,17 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from idbpd.mtl import MultiTaskData, RobustMultiTask, SharedNetwork, Task, seeded_network, worst_case
-from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl import (
+    CrossEntropy,
+    MultiTaskData,
+    Penalty,
+    RobustMultiTask,
+    SharedNetwork,
+    Task,
+    same_for_all,
+    seeded_network,
+    worst_weighting,
+)
 
 LAMBDA, DECAY, THRESHOLD = 0.1, 1e-2, 0.9
 
@@ -36,7 +45,7 @@ def _problem(network: SharedNetwork, data: MultiTaskData) -> RobustMultiTask:
         data,
         objective="priority",
         thresholds={"constraint": THRESHOLD},
-        regularisation=LAMBDA,
+        criteria=same_for_all(CrossEntropy(), Penalty(LAMBDA)),
         weight_decay=DECAY,
     )
 
@@ -54,8 +63,8 @@ def test_values_and_gradients_are_those_of_the_definition(network: SharedNetwork
     logits = functional_call(network, parameters, (data.features,))
     expected = []
     for task, task_logits in zip(data.tasks, logits, strict=True):
-        losses = cross_entropy(task_logits[task.rows], task.targets)
-        y, value = worst_case(losses.detach(), LAMBDA)
+        losses = CrossEntropy().values(task_logits[task.rows], task.targets)
+        y, value = worst_weighting(losses.detach(), Penalty(LAMBDA))
         rows = torch.autograd.grad(y @ losses, list(parameters.values()), retain_graph=True, materialize_grads=True)
         expected.append((value, torch.cat([row.flatten() for row in rows])))
     (f, gradient_f), (g, gradient_g) = expected
@@ -77,7 +86,9 @@ def test_gradients_agree_with_finite_differences(network: SharedNetwork, data: M
 
 
 def test_without_thresholds_there_is_no_constraint(network: SharedNetwork, data: MultiTaskData) -> None:
-    problem = RobustMultiTask(network, data, objective="constraint", thresholds={}, regularisation=LAMBDA)
+    problem = RobustMultiTask(
+        network, data, objective="constraint", thresholds={}, criteria=same_for_all(CrossEntropy(), Penalty(LAMBDA))
+    )
     x = _flat(network)
     evaluation = problem.evaluate(x, problem.start(x))
     assert problem.constraint_count == 0
@@ -107,12 +118,20 @@ def test_the_rounding_of_the_losses_is_stated(network: SharedNetwork, data: Mult
 
 def test_a_task_cannot_limit_itself(network: SharedNetwork, data: MultiTaskData) -> None:
     with pytest.raises(ValueError, match="'priority' cannot be the objective and a constraint"):
-        RobustMultiTask(network, data, objective="priority", thresholds={"priority": 1.0}, regularisation=LAMBDA)
+        RobustMultiTask(
+            network,
+            data,
+            objective="priority",
+            thresholds={"priority": 1.0},
+            criteria=same_for_all(CrossEntropy(), Penalty(LAMBDA)),
+        )
 
 
 def test_an_unknown_task_is_named(network: SharedNetwork, data: MultiTaskData) -> None:
     with pytest.raises(KeyError, match="no task 'third'; tasks are priority, constraint"):
-        RobustMultiTask(network, data, objective="third", thresholds={}, regularisation=LAMBDA)
+        RobustMultiTask(
+            network, data, objective="third", thresholds={}, criteria=same_for_all(CrossEntropy(), Penalty(LAMBDA))
+        )
 
 
 def test_an_empty_task_is_refused() -> None:

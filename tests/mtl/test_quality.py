@@ -4,16 +4,21 @@ import pytest
 import torch
 
 from idbpd.mtl import (
+    CrossEntropy,
     LabelProbabilities,
     MultiTaskData,
+    Penalty,
     Task,
     TaskQuality,
     guess_loss,
     measure_quality,
+    same_for_all,
     sample_losses,
     seeded_network,
 )
 from idbpd.mtl.quality import tail_mean
+
+CRITERIA = same_for_all(CrossEntropy(), Penalty(0.1))
 
 
 class _Fixed(torch.nn.Module):
@@ -27,27 +32,28 @@ def test_hits_are_first_guesses_that_are_true_labels() -> None:
     logits = torch.tensor([[5.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 5.0], [5.0, 0.0, 0.0]])
     targets = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
     task = Task("only", ("a", "b", "c"), torch.tensor([0, 1, 2]), targets)
-    quality = measure_quality(_Fixed(), MultiTaskData(logits, (task,)), regularisation=0.1)["only"]
+    quality = measure_quality(_Fixed(), MultiTaskData(logits, (task,)), CRITERIA)["only"]
     assert quality.hit_rate == pytest.approx(2 / 3)
     assert quality.mean_loss < quality.worst_case_loss < 5.1
 
 
-def test_a_sample_without_a_label_is_no_miss() -> None:
+def test_a_sample_without_a_label_does_not_count_as_a_miss() -> None:
     logits = torch.tensor([[5.0, 0.0], [0.0, 5.0]])
     task = Task("only", ("a", "b"), torch.tensor([0, 1]), torch.tensor([[1.0, 0.0], [0.0, 0.0]]))
-    assert measure_quality(_Fixed(), MultiTaskData(logits, (task,)), regularisation=0.1)["only"].hit_rate == 1
+    assert measure_quality(_Fixed(), MultiTaskData(logits, (task,)), CRITERIA)["only"].hit_rate == 1
 
 
-def test_a_guess_is_as_bad_everywhere_unless_there_is_nothing_to_guess() -> None:
+def test_a_guess_has_the_same_loss_on_every_sample_with_a_label() -> None:
     targets = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
     rows = torch.arange(3)
-    assert guess_loss(Task("only", ("a", "b", "c"), rows[:2], targets[:2]), 0.1) == pytest.approx(math.log(3))
+    assert guess_loss(Task("only", ("a", "b", "c"), rows[:2], targets[:2]), CRITERIA) == pytest.approx(math.log(3))
     kept = Task("only", ("a", "b", "c"), rows, targets)
     uniform = MultiTaskData(torch.zeros(3, 3), (kept,))
-    for regularisation in (0.1, 10.0):
-        worst = measure_quality(_Fixed(), uniform, regularisation)["only"].worst_case_loss
-        assert guess_loss(kept, regularisation) == pytest.approx(worst)
-    assert guess_loss(kept, 10.0) < guess_loss(kept, 0.1) < math.log(3) + 1e-6
+    rare = same_for_all(CrossEntropy(), Penalty(10.0))
+    for criteria in (CRITERIA, rare):
+        worst = measure_quality(_Fixed(), uniform, criteria)["only"].worst_case_loss
+        assert guess_loss(kept, criteria) == pytest.approx(worst)
+    assert guess_loss(kept, rare) < guess_loss(kept, CRITERIA) < math.log(3) + 1e-6
 
 
 def test_probabilities_of_every_task_sum_to_one() -> None:
@@ -69,7 +75,7 @@ def test_the_seed_alone_decides_the_first_weights() -> None:
 def _measured(logits: torch.Tensor, targets: torch.Tensor) -> TaskQuality:
     labels = tuple("abcdefgh"[: targets.shape[1]])
     task = Task("only", labels, torch.arange(len(logits)), targets)
-    return measure_quality(_Fixed(), MultiTaskData(logits, (task,)), regularisation=0.1)["only"]
+    return measure_quality(_Fixed(), MultiTaskData(logits, (task,)), CRITERIA)["only"]
 
 
 def test_losses_are_ordered_from_the_mean_to_the_maximum() -> None:
@@ -77,7 +83,9 @@ def test_losses_are_ordered_from_the_mean_to_the_maximum() -> None:
     assert quality.mean_loss < quality.cvar_loss < quality.maximum_loss
     assert quality.mean_loss < quality.worst_case_loss < quality.maximum_loss
     losses = sample_losses(
-        _Fixed(), MultiTaskData(torch.zeros(3, 2), (Task("t", ("a", "b"), torch.tensor([0, 2]), torch.eye(2)),))
+        _Fixed(),
+        MultiTaskData(torch.zeros(3, 2), (Task("t", ("a", "b"), torch.tensor([0, 2]), torch.eye(2)),)),
+        CRITERIA,
     )
     torch.testing.assert_close(losses["t"], torch.full((2,), 2.0).log())
 
@@ -102,7 +110,7 @@ def test_every_label_has_its_own_quality() -> None:
     assert all(math.isnan(value) for value in labels["d"][1:])
 
 
-def test_what_fits_into_memory_in_training_fits_here_too() -> None:
+def test_data_that_fit_into_memory_in_training_fit_here_too() -> None:
     class Small(_Fixed):
         def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, ...]:
             assert len(features) <= 1024
@@ -111,5 +119,5 @@ def test_what_fits_into_memory_in_training_fits_here_too() -> None:
     logits = torch.randn(2500, 3)
     rows = torch.randperm(2500)[:2000]
     task = Task("only", ("a", "b", "c"), rows, torch.eye(3)[torch.randint(3, (2000,))])
-    losses = sample_losses(Small(), MultiTaskData(logits, (task,)))["only"]
+    losses = sample_losses(Small(), MultiTaskData(logits, (task,)), CRITERIA)["only"]
     torch.testing.assert_close(losses, -logits.log_softmax(dim=1)[rows][task.targets > 0])

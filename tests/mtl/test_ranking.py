@@ -23,7 +23,7 @@ def test_rankings_are_judged_as_scikit_learn_judges_them(ties: bool, monkeypatch
     torch.testing.assert_close(average_precision(scores, relevant), torch.from_numpy(per_label))
 
 
-def test_what_cannot_be_ranked_has_no_precision() -> None:
+def test_unrankable_scores_have_no_precision() -> None:
     scores, relevant = _scores(ties=False)
     relevant[:, 2] = False
     relevant[7] = False

@@ -21,6 +21,6 @@ def test_a_constant_feature_does_not_explode(kind: Kind) -> None:
     torch.testing.assert_close(scaling(torch.tensor([[0.1], [0.6]])), torch.tensor([[0.0], [0.5]]))
 
 
-def test_none_changes_nothing() -> None:
+def test_scaling_none_changes_nothing() -> None:
     features = torch.randn(5, 3)
     assert torch.equal(fit_scaling(features, "none")(features), features)

@@ -82,7 +82,8 @@ QUADRATIC = [case for case in CASES if has_quadratics(case)]
 
 @pytest.mark.parametrize(
     ("case", "dtype"),
-    [(case, torch.float64) for case in (*PUBLISHED, *QUADRATIC[6::4])] + [(case, torch.float32) for case in PUBLISHED],
+    [(case, torch.float64) for case in (*PUBLISHED, *QUADRATIC[6::8])]
+    + [(case, torch.float32) for case in PUBLISHED[::2]],
     ids=lambda one: one.name if isinstance(one, Case) else str(one),
 )
 def test_one_wait_per_evaluation_where_worst_cases_are_found_by_autograd(case: Case, dtype: torch.dtype) -> None:
@@ -145,7 +146,7 @@ def test_a_step_of_the_papers_method_does_not_wait(constraints: int) -> None:
         assert state.multipliers.cpu().numpy().all()
 
 
-def test_a_constraint_that_cannot_be_met_is_told_with_one_wait_per_evaluation() -> None:
+def test_an_infeasible_constraint_takes_one_wait_per_evaluation() -> None:
     case = closed("apart", lambda x: x @ x, [lambda x: x[0] + 1, lambda x: 1 - x[0]], [[2.0, 1.0]])
 
     solution, counts = run(case, case.starts[0], IDBPD())

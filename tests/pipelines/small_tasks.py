@@ -10,6 +10,7 @@ from idbpd.experiment.parameters import (
     ProblemParameters,
     TrainingParameters,
 )
+from idbpd.experiment.problem import Experiment
 from idbpd.mtl import MultiTaskData, Task
 
 MODEL = ModelParameters(hidden=6)
@@ -18,6 +19,7 @@ COMPUTE = ComputeParameters(device="cpu", dtype="float64")
 CALIBRATION = CalibrationParameters(slack=0.1, max_steps=40, tolerance=1e-4)
 TRAINING = TrainingParameters(start="calibrated", max_steps=40, tolerance=1e-4)
 FINGERPRINT = {"data_sha256": "d", "split_sha256": "s"}
+EXPERIMENT = Experiment(MODEL, PROBLEM, COMPUTE, seed=0, fingerprint=FINGERPRINT)
 
 
 def small_tasks(count: int) -> MultiTaskData:

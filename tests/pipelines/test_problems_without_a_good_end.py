@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from idbpd.errors import DataError
+from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.durable_solve import Budget, Timed, solve_durably
 from idbpd.experiment.problem import build_problem, weights_of
 from idbpd.mtl import MultiTaskData, Task
 from idbpd.optim import IDBPD, Status
-from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.training.endings import say_how_it_ended
 from idbpd.pipelines.training.nodes import train_constrained
-from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, TRAINING, small_tasks
+from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, EXPERIMENT, MODEL, PROBLEM, TRAINING, small_tasks
 
 LONG = TRAINING.model_copy(update={"max_steps": 1000})
 
@@ -27,10 +27,10 @@ def _identical_samples() -> MultiTaskData:
 
 def test_identical_samples_are_guessed_evenly(caplog: pytest.LogCaptureFixture) -> None:
     data = _identical_samples()
-    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
     even = torch.tensor(2.0).log().item()
     assert threshold["tasks"]["second"]["value"] == pytest.approx(even, abs=1e-3)
-    _, history, *_, outcome = train_constrained(data, threshold, FINGERPRINT, start, LONG, MODEL, PROBLEM, COMPUTE, 0)
+    _, history, *_, outcome = train_constrained(data, threshold, start, LONG, EXPERIMENT)
     assert outcome["status"] == "CONVERGED"
     assert outcome["reached"]["second"] == pytest.approx(even, abs=1e-2)
     assert not history.isna().any(axis=None)
@@ -39,13 +39,13 @@ def test_identical_samples_are_guessed_evenly(caplog: pytest.LogCaptureFixture) 
 
 
 @pytest.mark.parametrize("start", ["calibrated", "random"])
-def test_a_limit_below_what_is_reachable(start: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreachable_limit(start: str, caplog: pytest.LogCaptureFixture) -> None:
     data = _identical_samples()
     by_hand = CALIBRATION.model_copy(update={"threshold": 0.3})
-    threshold, calibrated = calibrate(data, FINGERPRINT, by_hand, MODEL, PROBLEM, COMPUTE, 0)
+    threshold, calibrated = calibrate(data, by_hand, EXPERIMENT)
     assert "the limit 0.3000 of the second task is below 0.6931, what it reached on its own" in caplog.text
     training = LONG.model_copy(update={"start": start})
-    *_, outcome = train_constrained(data, threshold, FINGERPRINT, calibrated, training, MODEL, PROBLEM, COMPUTE, 0)
+    *_, outcome = train_constrained(data, threshold, calibrated, training, EXPERIMENT)
     assert outcome["status"] == "INFEASIBLE"
     assert outcome["reached"]["second"] == pytest.approx(0.6931, abs=1e-3)
     (warning,) = [record.getMessage() for record in caplog.records if "infeasible stationary" in record.getMessage()]
@@ -72,7 +72,7 @@ def test_numbers_that_are_never_finite_are_an_error_of_the_data() -> None:
     with pytest.raises(
         DataError, match=r"calibrating second: the losses are not finite at any .* see features.scaling"
     ):
-        calibrate(enormous, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+        calibrate(enormous, CALIBRATION, EXPERIMENT)
 
 
 def test_seconds_belong_to_the_rows_of_the_history() -> None:

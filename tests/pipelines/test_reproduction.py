@@ -26,7 +26,7 @@ RECORDED: dict[str, Any] = {
 REPEATED = {**RECORDED, "origin": "the present code"}
 
 
-def test_the_same_is_identical() -> None:
+def test_equal_runs_are_identical() -> None:
     assert first_difference(RECORDED, REPEATED) is None
     comparison = compare_with_record(RECORDED, REPEATED)
     assert (comparison["outcome"], comparison["exit_code"]) == ("IDENTICAL", 0)
@@ -71,7 +71,7 @@ def test_the_first_difference_is_named(changes: dict[str, Any], difference: str)
         ),
     ],
 )
-def test_each_condition_is_told(changes: dict[str, Any], cause: str) -> None:
+def test_each_changed_condition_is_named(changes: dict[str, Any], cause: str) -> None:
     assert other_conditions(RECORDED, {**REPEATED, **changes}) == [cause]
 
 
@@ -116,7 +116,7 @@ def test_the_recorded_code_is_run_again(repository: Path, tmp_path: Path) -> Non
     assert origin.endswith("the run was made with changes that were not committed")
     assert code == "X = 1\n"
     origin, code = _copied(repository, tmp_path / "unknown", "0" * 64, "1" * 40)
-    assert origin == "the present code: commit 111111111111 is not to be had here"
+    assert origin == "the present code: commit 111111111111 is not available here"
     assert code == "X = 2\n"
 
 

@@ -6,14 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import yaml
 
 from idbpd.datasets.table import MultiLabelTable
-from idbpd.experiment.parameters import ProblemParameters, RetrainParameters
+from idbpd.errors import ConfigurationError
+from idbpd.experiment.parameters import ProblemParameters
+from idbpd.experiment.problem import criteria_of
 from idbpd.experiment.provenance import changed, program_fingerprints
 from idbpd.mtl import MultiTaskData, SharedNetwork, Task, measure_quality
-from idbpd.pipelines.retraining.gates import Gate, gates
+from idbpd.pipelines.retraining import parameters
+from idbpd.pipelines.retraining.gates import GATES, Evidence, Gate, GateOptions, GateResult
 from idbpd.pipelines.retraining.nodes import judge, measure_champion
-from tests.conftest import PROJECT
+from idbpd.pipelines.retraining.parameters import RetrainParameters
+from idbpd.validation import validated
+from tests.kedro_project import PROJECT
 
 RETRAIN = RetrainParameters(
     force=False,
@@ -30,8 +36,9 @@ CHAMPION: dict[str, Any] = {"version": 3, "priority_loss": 1.95, "reason": None}
 
 
 def _failed(**changes: Any) -> list[str]:
-    arguments = {"certificate": CERTIFICATE, "held_out": HELD_OUT, "champion": CHAMPION, "retrain": RETRAIN, **changes}
-    return [gate.gate for gate in gates(**arguments, priority="first") if not gate.passed]
+    retrain = changes.pop("retrain", RETRAIN)
+    evidence = Evidence(CERTIFICATE, {}, HELD_OUT, CHAMPION, "first")._replace(**changes)
+    return [result.gate for gate in GATES for result in gate.check(evidence, retrain) if not result.passed]
 
 
 def test_a_good_model_passes_every_gate() -> None:
@@ -98,7 +105,7 @@ COLUMNS = ["first:a", "first:b", "limited:c", "limited:d"]
 def test_the_champion_is_measured_as_the_new_model_is(test_part: MultiTaskData, table: MultiLabelTable) -> None:
     network = SharedNetwork(3, 4, (2, 2))
     raw = MultiTaskData(test_part.features * SCALING["scale"] + SCALING["center"], test_part.tasks)
-    expected = measure_quality(network, raw, PROBLEM.regularisation)["first"].worst_case_loss
+    expected = measure_quality(network, raw, criteria_of(PROBLEM))["first"].worst_case_loss
     measured = measure_champion(_Served(7, ["u", "v", "w"], COLUMNS, network), table, test_part, SCALING, PROBLEM)
     assert measured["version"] == 7
     assert measured["priority_loss"] == pytest.approx(expected, rel=1e-5)
@@ -126,12 +133,43 @@ def test_the_verdict_names_every_gate_in_its_table(test_part: MultiTaskData) -> 
     assert verdict["champion"] == 3
     assert list(table["verdict"]) == ["passed", "FAILED", "passed", "passed"]
     assert [gate["gate"] for gate in verdict["gates"]] == [name.replace(" ", "_") for name in table["gate"]]
-    assert Gate(**verdict["gates"][1]).limit == pytest.approx(1.3)
+    assert GateResult(**verdict["gates"][1]).limit == pytest.approx(1.3)
 
 
-def test_any_parameter_is_a_change_except_for_the_order_to_go_on() -> None:
+def test_any_parameter_except_resume_counts_as_a_change() -> None:
     def of(**retrain: Any) -> dict[str, str]:
         return program_fingerprints({"seed": 0, "retrain": {"force": False, "margin": 0.1, **retrain}}, PROJECT)
 
     assert changed(of(), of(force=True)) == []
     assert changed(of(), of(margin=0.2)) == ["parameters"]
+
+
+def test_the_parameters_file_has_the_defaults_of_the_gates() -> None:
+    loader = type("_Loader", (yaml.SafeLoader,), {})
+    stored = yaml.load((PROJECT / "conf/base/parameters.yml").read_text(), loader)["retrain"]
+    assert RetrainParameters(**stored) == RetrainParameters()
+    assert set(stored) == set(RetrainParameters.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"margin": -1}, "parameter 'retrain.margin' = -1 is not valid: input should be greater than or equal to 0"),
+        ({"residual_limit": 0}, "parameter 'retrain.residual_limit' = 0 is not valid: input should be greater than 0"),
+        ({"margins": 1}, "unknown parameter 'retrain.margins'; did you mean 'retrain.margin'?"),
+    ],
+)
+def test_a_wrong_option_of_a_gate_is_named(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        validated("retrain", RetrainParameters, given)
+    assert words in str(error.value)
+
+
+def test_two_gates_cannot_share_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Options(GateOptions):
+        margin: float = 0.0
+
+    twice = Gate(Options, lambda *_: [])
+    monkeypatch.setattr(parameters, "GATES", (*GATES, twice))
+    with pytest.raises(TypeError, match=r"two gates have an option 'margin': retrain.margin would set both"):
+        parameters._composed()

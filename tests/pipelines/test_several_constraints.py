@@ -1,5 +1,6 @@
 """From data with several constraint tasks to thresholds, a model and its certificate."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,15 +10,24 @@ import torch
 
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import ConfigurationError
+from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.parameters import ComputeParameters, SplitParameters
-from idbpd.experiment.problem import build_problem, weights_of
+from idbpd.experiment.problem import Experiment, build_problem, criteria_of, weights_of
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import IDBPD, solve
-from idbpd.pipelines.calibration.nodes import calibrate
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.nodes import certify, compare, draw_loss_distribution, draw_worst_case_weights, export
 from idbpd.pipelines.training.nodes import train_constrained, train_equal_weights, train_unconstrained
-from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, TRAINING, small_tasks
+from tests.pipelines.small_tasks import (
+    CALIBRATION,
+    COMPUTE,
+    EXPERIMENT,
+    FINGERPRINT,
+    MODEL,
+    PROBLEM,
+    TRAINING,
+    small_tasks,
+)
 
 SPLIT = SplitParameters(test_fraction=0.2, seed=0)
 
@@ -34,12 +44,12 @@ class Finished(NamedTuple):
 
 
 def _run(data: MultiTaskData, split: SplitParameters = SPLIT) -> Finished:
-    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
-    shared = (TRAINING, MODEL, PROBLEM, COMPUTE, 0)
-    weights, history, clock, outcome = train_constrained(data, threshold, FINGERPRINT, start, *shared)
-    unconstrained = train_unconstrained(data, start, *shared, FINGERPRINT)
-    equal = train_equal_weights(data, start, *shared, FINGERPRINT)
-    certificate = certify(data, data, weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, split, 0)
+    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    shared = (start, TRAINING, EXPERIMENT)
+    weights, history, clock, outcome = train_constrained(data, threshold, *shared)
+    unconstrained = train_unconstrained(data, *shared)
+    equal = train_equal_weights(data, *shared)
+    certificate = certify(data, data, weights, outcome, threshold, split, EXPERIMENT)
     tables = compare(data, data, weights, unconstrained, equal, certificate, MODEL, PROBLEM, split)
     assert {name: outcome[name] for name in FINGERPRINT} == FINGERPRINT
     return Finished(threshold, certificate, history, clock, *tables)
@@ -69,21 +79,21 @@ def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
 
 def test_thresholds_are_what_each_task_reaches_alone() -> None:
     data = small_tasks(3)
-    threshold, _ = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    threshold, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     alone = build_problem(data, "third", {}, MODEL, PROBLEM, COMPUTE, 0)
     solution = solve(alone.oracle, alone.initial_weights, IDBPD(), max_steps=40, tolerance=1e-4)
     alone.network.load_state_dict(weights_of(solution))
-    quality = measure_quality(alone.network, alone.data, PROBLEM.regularisation)["third"]
+    quality = measure_quality(alone.network, alone.data, criteria_of(PROBLEM))["third"]
     assert threshold["tasks"]["third"]["value"] == quality.worst_case_loss
     assert threshold["tasks"]["third"]["steps"] == solution.steps
 
 
 def test_the_start_keeps_the_limits_of_all_tasks_but_the_last() -> None:
     data = small_tasks(3)
-    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
     built = build_problem(data, "first", {}, MODEL, PROBLEM, COMPUTE, 0)
     built.network.load_state_dict(start)
-    quality = measure_quality(built.network, built.data, PROBLEM.regularisation)
+    quality = measure_quality(built.network, built.data, criteria_of(PROBLEM))
     assert quality["second"].worst_case_loss <= threshold["tasks"]["second"]["threshold"] + 1e-3
 
 
@@ -133,7 +143,7 @@ def test_the_clock_goes_on_with_every_step_of_the_history() -> None:
 
 def test_figures_show_every_task_with_its_threshold() -> None:
     data = small_tasks(3)
-    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
+    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
     certificate = {"tasks": threshold["tasks"]}
     losses = draw_loss_distribution(data, data, start, certificate, MODEL, PROBLEM, SPLIT)
     dashed = [[line for line in axes.get_lines() if line.get_linestyle() == "--"] for axes in losses.axes]
@@ -150,14 +160,11 @@ def test_figures_show_every_task_with_its_threshold() -> None:
 
 def test_the_certificate_says_what_holds_on_unseen_data() -> None:
     data, unseen = small_tasks(3), small_tasks(3)
-    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
-    weights, _, _, outcome = train_constrained(
-        data, threshold, FINGERPRINT, start, TRAINING, MODEL, PROBLEM, COMPUTE, 0
-    )
+    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    weights, _, _, outcome = train_constrained(data, threshold, start, TRAINING, EXPERIMENT)
 
     def certificate(test: MultiTaskData, split: SplitParameters = SPLIT) -> dict[str, Any]:
-        arguments = (weights, outcome, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, split, 0)
-        return certify(data, test, *arguments)
+        return certify(data, test, weights, outcome, threshold, split, EXPERIMENT)
 
     seen = certificate(data)["held_out"]
     assert (seen["part"], seen["confidence"]) == ("test", 0.95)
@@ -177,12 +184,10 @@ def test_the_certificate_says_what_holds_on_unseen_data() -> None:
 
 def test_the_certificate_needs_nothing_but_the_weights() -> None:
     data = small_tasks(2)
-    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
-    weights, _, _, outcome = train_constrained(
-        data, threshold, FINGERPRINT, start, TRAINING, MODEL, PROBLEM, COMPUTE, 0
-    )
+    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    weights, _, _, outcome = train_constrained(data, threshold, start, TRAINING, EXPERIMENT)
     known = {name: outcome[name] for name in ("status", "reason", "made_with")}
-    certificate = certify(data, data, weights, known, threshold, FINGERPRINT, MODEL, PROBLEM, COMPUTE, SPLIT, 0)
+    certificate = certify(data, data, weights, known, threshold, SPLIT, EXPERIMENT)
     assert certificate["multiplier"] == pytest.approx(outcome["multipliers"][0], rel=1e-2)
     assert certificate["stationarity"] < 0.05  # as far as forty steps go
     for task in data.tasks:
@@ -197,7 +202,7 @@ def test_the_exported_model_takes_raw_features() -> None:
     weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
     center, scale = torch.arange(4.0), torch.full((4,), 5.0)
     table = MultiLabelTable(data.features.numpy(), ("a", "b", "c", "d"), np.zeros((40, 2), dtype=np.int8), ("x", "y"))
-    model = export(table, data, {"center": center, "scale": scale}, weights, MODEL)
+    model = export(table, data, {"center": center, "scale": scale}, weights, MODEL, PROBLEM)
     torch.testing.assert_close(model.example, data.features[:2] * 5 + center)
     expected = torch.cat([logits.softmax(dim=-1) for logits in network(data.features[:2])], dim=-1)
     torch.testing.assert_close(model.network(model.example), expected)
@@ -207,12 +212,14 @@ def test_the_exported_model_takes_raw_features() -> None:
 
 def test_a_stored_result_of_another_problem_is_refused() -> None:
     data = small_tasks(2)
-    threshold, start = calibrate(data, FINGERPRINT, CALIBRATION, MODEL, PROBLEM, COMPUTE, 0)
-    shared = (start, TRAINING, MODEL)
-    other = PROBLEM.model_copy(update={"regularisation": 0.7})
+    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+
+    def train(experiment: Experiment) -> None:
+        train_constrained(data, threshold, start, TRAINING, experiment)
+
     with pytest.raises(ConfigurationError, match=r"threshold was made with problem.lambda = .*, this run has 0.7"):
-        train_constrained(data, threshold, FINGERPRINT, *shared, other, COMPUTE, 0)
+        train(replace(EXPERIMENT, problem=PROBLEM.model_copy(update={"regularisation": 0.7})))
     with pytest.raises(ConfigurationError, match=r"made with seed = 0, this run has 1; .* --from-nodes calibrate"):
-        train_constrained(data, threshold, FINGERPRINT, *shared, PROBLEM, COMPUTE, 1)
+        train(replace(EXPERIMENT, seed=1))
     with pytest.raises(ConfigurationError, match=r"made with data and split \(SHA-256\) = 's', this run has 't'"):
-        train_constrained(data, threshold, {**FINGERPRINT, "split_sha256": "t"}, *shared, PROBLEM, COMPUTE, 0)
+        train(replace(EXPERIMENT, fingerprint={**FINGERPRINT, "split_sha256": "t"}))

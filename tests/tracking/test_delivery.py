@@ -81,9 +81,7 @@ def _end(journal: Journal) -> None:
     journal.end(parent_of(journal), "FINISHED")
 
 
-def test_what_is_sent_again_is_not_there_twice(
-    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_entry_sent_again_is_stored_once(journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a process dies after the store took an entry and before the journal forgot it."""
     store = os.environ[URI_VARIABLE]
     monkeypatch.setenv(URI_VARIABLE, f"http://127.0.0.1:{free_port()}")  # nobody is there
@@ -100,7 +98,7 @@ def test_what_is_sent_again_is_not_there_twice(
     _assert_all_there_once(MlflowClient(), "FINISHED")
 
 
-def test_an_execution_whose_process_was_killed_ends_as_killed(store: Store, tmp_path: Path) -> None:
+def test_an_execution_of_a_killed_process_ends_as_killed(store: Store, tmp_path: Path) -> None:
     outbox = tmp_path / "outbox"
     code = (
         "import os, sys; from pathlib import Path; from tests.tracking.conftest import begin, RUN\n"
@@ -123,7 +121,7 @@ def test_an_execution_whose_process_was_killed_ends_as_killed(store: Store, tmp_
     assert not outbox.exists()
 
 
-def test_what_the_store_refuses_is_kept_and_the_rest_arrives(journal: Journal) -> None:
+def test_an_entry_that_the_store_refuses_is_kept_and_the_rest_arrives(journal: Journal) -> None:
     track(RUN, "params", {"threshold": "1"})
     track(RUN, "params", {"threshold": "2"})  # a parameter is written once
     track(RUN, "tags", {"status": "CONVERGED"})
@@ -142,13 +140,13 @@ def test_what_the_store_refuses_is_kept_and_the_rest_arrives(journal: Journal) -
     assert rejected.exists()
 
 
-def test_half_an_entry_is_none(journal: Journal, tmp_path: Path) -> None:
+def test_a_half_written_entry_is_ignored(journal: Journal, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         journal.append(parent_of(journal), "artifact", {"file": "gone"}, [tmp_path / "gone"])
     assert list(journal.entries()) == []
 
 
-def test_a_secret_is_not_kept_and_a_file_that_is_called_like_one_arrives(
+def test_a_secret_is_removed_but_a_file_with_its_name_arrives(
     journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_TOKEN", "certificate")

@@ -61,7 +61,7 @@ def _stored(uri: str) -> Path:
     return Path(location.removeprefix("file://"))
 
 
-def test_it_says_what_the_network_says_under_the_names_of_tasks_and_labels(folder: Path) -> None:
+def test_it_gives_the_outputs_of_the_network_by_task_and_label(folder: Path) -> None:
     model = _model()
     TrackedModelDataset(filepath=str(folder), run=RUN).save(model)
     rows = torch.randn(1000, 4)
@@ -121,7 +121,7 @@ def test_a_network_that_cannot_be_served_is_named(folder: Path) -> None:
         (lambda frame: frame.to_numpy(), "missing inputs"),
     ],
 )
-def test_what_it_cannot_answer_it_refuses(folder: Path, change: object, message: str) -> None:
+def test_a_bad_table_is_refused(folder: Path, change: object, message: str) -> None:
     TrackedModelDataset(filepath=str(folder), run=RUN).save(_model())
     model = mlflow.pyfunc.load_model(str(folder))
     assert callable(change)
@@ -193,7 +193,7 @@ def test_compiled_code_beside_a_model_is_never_run(logged: str, folder: Path, tm
     assert last.load().features == FEATURES
 
 
-def test_an_address_that_is_none_is_named(journal: Journal) -> None:
+def test_an_invalid_model_address_is_named(journal: Journal) -> None:
     with pytest.raises(DataError, match="'yeast' is not the address of a model"):
         verify_model("yeast")
     with pytest.raises(DataError, match="cannot load the model models:/yeast@champion"):

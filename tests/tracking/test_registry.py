@@ -8,18 +8,17 @@ import mlflow
 import pandas as pd
 import pytest
 import torch
-from click.testing import CliRunner, Result
-from kedro.framework.startup import bootstrap_project
 from kedro.io import DatasetError
 from mlflow import MlflowClient
 
-from idbpd.cli import cli
 from idbpd.errors import ConfigurationError
 from idbpd.mtl import ExportedModel, FeatureScaling, LabelProbabilities, SharedNetwork
 from idbpd.tracking import ChampionDataset, RetrainingDataset, TrackedModelDataset
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.registry import last_judged, make_champion, register, registered_name, versions
 from idbpd.tracking.runs import child_run
+from idbpd.tracking.store import URI_VARIABLE, Store
+from tests.kedro_project import KedroProject
 from tests.tracking.conftest import RUN
 
 NAME = "idbpd-yeast"
@@ -91,7 +90,7 @@ def test_a_version_without_a_verdict_was_not_tried(retrainings: Retrainings) -> 
     assert _aliases()["champion"] == 1
 
 
-def test_nobody_replaces_a_champion_that_they_were_not_compared_with(retrainings: Retrainings) -> None:
+def test_a_model_replaces_only_the_champion_it_was_compared_with(retrainings: Retrainings) -> None:
     retrainings.conclude(passed=True, champion=None)
     retrainings.conclude(passed=True, champion=1)
     with pytest.raises(
@@ -113,74 +112,67 @@ def test_the_champion_is_loaded_as_it_is_served(retrainings: Retrainings) -> Non
     assert list(answer.columns) == ["first:a", "first:b", "other:c", "other:d"]
 
 
-@pytest.fixture
-def command(project: Path, monkeypatch: pytest.MonkeyPatch, retrainings: Retrainings) -> "Command":
-    monkeypatch.chdir(project)
-    return Command(project)
-
-
 class Command:
-    def __init__(self, project: Path) -> None:
-        self.project = project
+    """A command about the registered models, on the store of the test."""
 
-    def __call__(self, *arguments: str) -> Result:
-        return CliRunner().invoke(cli, [*arguments, "--dataset", "yeast"], obj=bootstrap_project(self.project))
+    def __init__(self, project: KedroProject, store: Store) -> None:
+        self.project = project
+        self.environment = {URI_VARIABLE: store.uri}
+
+    def __call__(self, *arguments: str, exit_code: int = 0) -> str:
+        command = (*arguments, "--dataset", "yeast")
+        return self.project.kedro(*command, environment=self.environment, exit_code=exit_code)
+
+
+@pytest.fixture
+def command(project: KedroProject, store: Store) -> Command:
+    return Command(project, store)
 
 
 def test_versions_are_listed_with_certificate_and_date_and_the_champion_goes_back(
     command: Command, retrainings: Retrainings
 ) -> None:
-    assert "no model is registered as idbpd-yeast" in command("models").output
+    assert "no model is registered as idbpd-yeast" in command("models", exit_code=1)
     for passed, champion in ((True, None), (False, 1), (True, 1)):
         retrainings.conclude(passed=passed, champion=champion)
-    shown = command("models").output
+    shown = command("models")
     rows = [line.split("│")[1:] for line in shown.splitlines() if "CONVERGED" in line]
     assert [[cell.strip() for cell in row][:2] for row in rows] == [["3", "champion"], ["2", ""], ["1", ""]]
     assert all("0.5000" in row[4] for row in rows)
     assert "residual" in rows[1][8]
-    went_back = command("rollback")
-    assert went_back.output.strip() == "version 1 of idbpd-yeast is the champion; version 3 was"
+    assert command("rollback").strip() == "version 1 of idbpd-yeast is the champion; version 3 was"
     assert _aliases()["champion"] == 1
-    assert command("rollback", "--to", "3").exit_code == 0
+    command("rollback", "--to", "3")
     assert _aliases()["champion"] == 3
 
 
-@pytest.mark.parametrize(
-    ("to", "message"),
-    [
+def test_an_impossible_rollback_is_refused(command: Command, retrainings: Retrainings) -> None:
+    retrainings.conclude(passed=True, champion=None)
+    retrainings.conclude(passed=False, champion=1)
+    for to, message in (
         (["--to", "9"], "version 9 of idbpd-yeast was never the champion; former champions: none"),
         (["--to", "2"], "version 2 of idbpd-yeast was never the champion; former champions: none"),
         (["--to", "1"], "version 1 of idbpd-yeast is already the champion; other former champions: none"),
         ([], "version 1 of idbpd-yeast is the first champion; there is no earlier one"),
-    ],
-)
-def test_a_way_back_that_is_none_is_refused(
-    to: list[str], message: str, command: Command, retrainings: Retrainings
-) -> None:
-    retrainings.conclude(passed=True, champion=None)
-    retrainings.conclude(passed=False, champion=1)
-    result = command("rollback", *to)
-    assert result.exit_code == 1
-    assert message in result.output
-    assert _aliases()["champion"] == 1
+    ):
+        assert message in command("rollback", *to, exit_code=1)
+        assert _aliases()["champion"] == 1
 
 
-def test_an_altered_model_neither_comes_back_nor_is_compared_with(command: Command, retrainings: Retrainings) -> None:
+def test_an_altered_model_is_neither_restored_nor_compared_with(command: Command, retrainings: Retrainings) -> None:
     retrainings.conclude(passed=True, champion=None)
     retrainings.conclude(passed=True, champion=1)
     folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=f"models:/{registered_name('yeast')}/1"))
     weights = next(folder.rglob("weights.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
-    result = command("rollback")
-    assert result.exit_code == 1
-    assert "was altered after the model was logged" in result.output
+    assert "was altered after the model was logged" in command("rollback", exit_code=1)
     assert _aliases()["champion"] == 2
     MlflowClient().set_registered_model_alias(NAME, "champion", "1")
     with pytest.raises(DatasetError, match="was altered"):
         ChampionDataset(dataset="yeast").load()
 
 
-def test_the_outcome_is_a_file_for_other_programs(retrainings: Retrainings, tmp_path: Path) -> None:
+def test_the_outcome_is_written_to_a_file_for_other_programs(retrainings: Retrainings, tmp_path: Path) -> None:
     retrainings.conclude(passed=True, champion=None)
     record = json.loads((tmp_path / "retraining.json").read_text())
     assert {"outcome", "exit_code", "message", "dataset", "at", "model", "version", "champion", "gates"} <= set(record)

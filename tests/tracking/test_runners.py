@@ -1,57 +1,33 @@
 """Each of Kedro's runners logs to the right run, and a run that is stopped says so whatever its runner."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from mlflow import MlflowClient
-from mlflow.entities import Run
 
-SHORT = "calibration.max_steps=10,training.max_steps=10,model.hidden=4"
+from tests.kedro_project import KedroProject, read_until
+
+SHORT = "calibration.max_steps=10,training.max_steps=10,model.hidden=4,problem.weight_decay=0.001"
 ENDLESS = "calibration.max_steps=1000000,calibration.tolerance=1e-30,model.hidden=4"
 
 
 @pytest.fixture
-def small_project(project: Path) -> Path:
-    (project / "conf/local/sources.yml").write_text("multi_digits:\n  pairs: 200\n")
+def small_project(project: KedroProject) -> KedroProject:
+    project.configure("sources.yml", {"multi_digits": {"pairs": 200}})
     return project
-
-
-def _environment(project: Path) -> dict[str, str]:
-    unset = ("MLFLOW_TRACKING_URI", "IDBPD_EXECUTION")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    return {**environment, "PYTHONPATH": str(project / "src"), "DO_NOT_TRACK": "true"}
-
-
-def _runs(project: Path) -> tuple[MlflowClient, list[Run]]:
-    client = MlflowClient(f"sqlite:///{project / 'data/09_tracking/mlflow.db'}")
-    experiment = client.get_experiment_by_name("idbpd")
-    assert experiment is not None
-    return client, list(client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", ["ThreadRunner", "ParallelRunner"])
-def test_workers_log_to_the_run_of_their_execution(small_project: Path, runner: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "kedro", "run", "--runner=ParallelRunner", "--params", SHORT],
-        cwd=small_project,
-        env=_environment(small_project),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    client, (parent, child) = _runs(small_project)
+def test_workers_log_to_the_run_of_their_execution(small_project: KedroProject, runner: str) -> None:
+    # The workers of a parallel runner are copies of its process, and so it needs one of its own.
+    kedro = small_project.kedro if runner == "ThreadRunner" else small_project.kedro_process
+    kedro("run", f"--runner={runner}", params=SHORT)
+    client, (parent, child) = small_project.tracked_runs()
     assert (parent.info.status, child.info.status) == ("FINISHED", "FINISHED")
     assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
-    history = pd.read_parquet(small_project / "data/07_model_output/multi_digits/history.parquet")
+    history = pd.read_parquet(small_project.data / "07_model_output/multi_digits/history.parquet")
     points = client.get_metric_history(child.info.run_id, "objective")
     assert {point.step: point.value for point in points} == dict(
         zip(history["step"], history["objective"], strict=True)
@@ -60,25 +36,16 @@ def test_workers_log_to_the_run_of_their_execution(small_project: Path, runner: 
     assert {"certificate.json", "history.parquet", "kkt_curves.png", "report.html", "weights.safetensors"} <= artifacts
     assert child.inputs is not None
     assert {data.dataset.name for data in child.inputs.dataset_inputs} == {"multi_digits train", "multi_digits test"}
-    assert not (small_project / "data/09_tracking/outbox").exists()
+    assert not (small_project.data / "09_tracking/outbox").exists()
 
 
 @pytest.mark.slow
-def test_a_stopped_run_ends_at_once_and_as_killed(small_project: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kedro", "run", "--runner=ParallelRunner", "--params", ENDLESS],
-        cwd=small_project,
-        env=_environment(small_project),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    with process.stdout:
-        for line in process.stdout:
-            if line.startswith("constraint task"):  # the split is done, calibration begins
-                break
+def test_a_stopped_run_ends_at_once_and_as_killed(small_project: KedroProject) -> None:
+    with small_project.started("run", "--runner=ParallelRunner", params=ENDLESS) as process:
+        read_until(process, "constraint task")  # the split is done, calibration begins
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 128 + signal.SIGINT
-    _, runs = _runs(small_project)
+        process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    _, runs = small_project.tracked_runs()
     assert {run.info.status for run in runs} == {"KILLED"}

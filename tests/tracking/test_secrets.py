@@ -1,8 +1,6 @@
 """Credentials are planted wherever a user keeps them, and looked for everywhere a run leaves something."""
 
 import logging
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 
 from idbpd.tracking import redaction
 from idbpd.tracking.redaction import RedactingFilter, redact, redacted
+from tests.kedro_project import KedroProject
 from tests.tracking.server import free_port
 
 SHORT = "calibration.max_steps=5,training.max_steps=5,model.hidden=4,problem.weight_decay=0.001"
@@ -29,39 +28,29 @@ def _files_with(secret: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_no_planted_secret_is_found_in_store_outbox_files_or_logs(project: Path) -> None:
+def test_no_planted_secret_is_found_in_store_outbox_files_or_logs(project: KedroProject) -> None:
     """With a server that is away, so that everything waits on disk; then with a store that takes what it gets."""
-    (project / "conf/local/sources.yml").write_text("multi_digits:\n  pairs: 200\n")
-    (project / "conf/local/credentials.yml").write_text(f"storage:\n  secret: {PLANTED['in the credentials file']}\n")
+    project.configure("sources.yml", {"multi_digits": {"pairs": 200}})
+    project.configure("credentials.yml", {"storage": {"secret": PLANTED["in the credentials file"]}})
     away = f"http://ann:{PLANTED['in an address']}@127.0.0.1:{free_port()}"
-    (project / "conf/local/mlflow.yml").write_text(f"tracking_uri: {away}\n")
+    project.configure("mlflow.yml", {"tracking_uri": away})
     environment = {
-        **os.environ,
-        "PYTHONPATH": str(project / "src"),
         "MLFLOW_TRACKING_PASSWORD": PLANTED["in a password variable"],
         "MLFLOW_TRACKING_TOKEN": PLANTED["in a token variable"],
         "AWS_SECRET_ACCESS_KEY": PLANTED["in a cloud key"],
     }
-    environment.pop("MLFLOW_TRACKING_URI", None)
-
-    def kedro_run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "kedro", "run", *arguments]
-        done = subprocess.run(
-            command, cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=300
-        )
-        return done.stdout + done.stderr
-
-    output = kedro_run("--params", SHORT)
+    output = project.kedro_process("run", params=SHORT, environment=environment)
     assert "the tracking store cannot be reached" in output
-    assert list((project / "data/09_tracking/outbox").iterdir())  # there is something to look at
-    mistake = kedro_run("--pipeline", "nowhere-" + PLANTED["in a token variable"])
+    assert list((project.data / "09_tracking/outbox").iterdir())  # there is something to look at
+    unknown = "nowhere-" + PLANTED["in a token variable"]
+    mistake = project.kedro("run", "--pipeline", unknown, environment=environment, exit_code=1)
     assert "unknown pipeline 'nowhere-***'" in mistake
-    (project / "conf/local/mlflow.yml").unlink()
-    tracked = kedro_run("--pipeline", "ingestion")
-    assert (project / "data/09_tracking/mlflow.db").stat().st_size > 0
+    (project.path / "conf/local/mlflow.yml").unlink()
+    tracked = project.kedro("run", "--pipeline", "ingestion", environment=environment)
+    assert (project.data / "09_tracking/mlflow.db").stat().st_size > 0
     for where, secret in PLANTED.items():
         assert secret not in output + mistake + tracked, where
-        assert _files_with(secret, project) == [], where
+        assert _files_with(secret, project.path) == [], where
 
 
 def test_texts_are_redacted_at_any_depth(monkeypatch: pytest.MonkeyPatch) -> None:

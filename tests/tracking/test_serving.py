@@ -96,7 +96,7 @@ def test_the_example_that_comes_with_the_model_is_a_request(address: str, folder
         ("not JSON", "valid JSON"),
     ],
 )
-def test_what_it_cannot_answer_is_refused_with_a_reason(address: str, body: str, message: str) -> None:
+def test_a_bad_request_is_refused_with_a_reason(address: str, body: str, message: str) -> None:
     response = _ask(address, body)
     assert response.status_code == 400
     assert message in response.json()["message"]

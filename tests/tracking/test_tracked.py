@@ -57,7 +57,7 @@ def test_a_long_history_arrives_whole_and_what_is_not_finite_stays_out(journal: 
     assert "final_objective" not in client.get_run(run_id).data.metrics
 
 
-def test_of_a_very_long_history_the_store_has_a_part_from_the_first_step_to_the_last() -> None:
+def test_a_very_long_history_is_thinned_from_the_first_step_to_the_last() -> None:
     steps = range(2 * TRACKED_STEPS + 2)
     series = history(pd.DataFrame({"step": steps, "objective": [float(step) for step in steps]})).content["series"]
     assert series["objective"]["step"] == [*range(0, len(steps), 3), steps[-1]]
@@ -86,7 +86,7 @@ def test_a_file_is_an_artifact_as_it_was_when_it_was_saved(journal: Journal, tmp
     assert not list(journal.entries())
 
 
-def test_untracked_it_is_just_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tracking_it_is_just_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(EXECUTION_VARIABLE, raising=False)
     path = tmp_path / "certificate.json"
     dataset = TrackedDataset(

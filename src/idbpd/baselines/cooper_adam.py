@@ -1,4 +1,4 @@
-"""Cooper with Adam on the exact f and g: what an informed user would do today."""
+"""Cooper with Adam on the exact f and g: the strongest alternative to this project's solver."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from idbpd.baselines.cooper_run import CooperRun, CooperState, Rates, Terms, start_state, warm_up
+from idbpd.baselines.method_entry import Look, MethodEntry, Option
 from idbpd.optim.kkt import residuals
 from idbpd.optim.method import Iterate, Verdict
 from idbpd.optim.oracle import Evaluation, Gradients, Oracle
@@ -14,7 +15,7 @@ from idbpd.optim.state_file import register
 
 
 class CooperAdamState(NamedTuple):
-    """What Cooper knows, and the exact values and gradients at its x."""
+    """Cooper's state, and the exact values and gradients at its x."""
 
     cooper: CooperState
     evaluation: Evaluation
@@ -35,7 +36,7 @@ class CooperAdam:
     _live: list[CooperRun] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Reject rates that mean nothing, and pay for imports now rather than in the first step."""
+        """Reject rates without meaning, and do slow imports now rather than in the first step."""
         require_rates(self.primal_rate, self.dual_rate)
         warm_up()
 
@@ -86,7 +87,7 @@ class CooperAdam:
 
 
 def live_run(live: list[CooperRun], state: CooperState, rates: Rates) -> CooperRun:
-    """The run that handed out ``state`` where it is still at hand, else a new one like it.
+    """The run that returned ``state``, where it is kept, else a new one from that state.
 
     Making Cooper's objects anew at every step would cost as much as a step on a small problem.
     """
@@ -104,3 +105,13 @@ def require_rates(primal_rate: float, dual_rate: float) -> None:
 
 for _kind in (CooperState, CooperAdamState):
     register(_kind)
+
+RATES = {"primal_rate": Option(1e-2, above=0), "dual_rate": Option(0.1, above=0)}
+# The learning rates that Cooper's authors advise, and their neighbours.
+RATE_GRID: dict[str, tuple[float, ...]] = {
+    "primal_rate": (1e-3, 3e-3, 1e-2, 3e-2),
+    "dual_rate": (1e-3, 1e-2, 1e-1, 1.0),
+}
+ENTRIES = (
+    MethodEntry("cooper_adam", CooperAdam, options=RATES, grid=RATE_GRID, look=Look("Cooper with Adam", "#d55e00")),
+)

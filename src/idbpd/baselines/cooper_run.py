@@ -1,7 +1,7 @@
-"""One run of Cooper: the only module that knows the library.
+"""One run of Cooper. No other module imports the library.
 
-Cooper's objects change in place, the states of a method do not: a run hands out a copy of all it knows after every
-step, and can be made again from such a copy. So a run that was interrupted goes on exactly as if it had not been.
+Cooper's objects change in place, the states of a method do not. A run therefore returns a copy of its whole state after
+every step, and can be made again from such a copy: an interrupted run goes on as if it had not been interrupted.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ class CooperState(NamedTuple):
 
     x: Tensor
     multipliers: tuple[Tensor, ...]  # one vector per group, float64
-    steps: Tensor  # how many Adam has taken
+    steps: Tensor  # how many steps Adam has taken
     average: Tensor  # of the gradients
     square_average: Tensor
 
 
 class Terms(NamedTuple):
-    """What a Lagrangian is made of at one point, with the way back from factors to a gradient in x."""
+    """The terms of a Lagrangian at one point, and the map from factors of these terms to a gradient in x."""
 
     loss: Tensor  # scalar, float64
     violations: tuple[Tensor, ...]  # one vector per group, float64
@@ -40,12 +40,12 @@ class Rates(NamedTuple):
 
 
 def start_state(x: Tensor, multipliers: tuple[Tensor, ...]) -> CooperState:
-    """Nothing learnt yet."""
+    """The state before the first step."""
     return CooperState(x, multipliers, torch.zeros(()), torch.zeros_like(x), torch.zeros_like(x))
 
 
 def warm_up() -> None:
-    """Make an optimiser and forget it: the first one of a process imports torch's compiler, which takes seconds."""
+    """Make an optimiser and discard it: the first one of a process imports torch's compiler, which takes seconds."""
     torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
 
 
@@ -53,12 +53,12 @@ def warm_up() -> None:
 class CooperRun:
     """Cooper's alternating updates, multipliers first, on a Lagrangian whose terms are given step by step.
 
-    This order is the one that Cooper's authors advise: it costs what simultaneous updates cost and answers a violation
-    one step earlier.
+    Cooper's authors advise this order: it costs as much as simultaneous updates and reacts to a violation one step
+    earlier.
     """
 
     def __init__(self, state: CooperState, rates: Rates) -> None:
-        """Make Cooper's objects as they were when ``state`` was handed out."""
+        """Make Cooper's objects as they were when ``state`` was returned."""
         self.state = state
         self._x = torch.nn.Parameter(state.x.clone())
         self._adam = torch.optim.Adam([self._x], lr=rates.primal)
@@ -93,7 +93,7 @@ class CooperRun:
 
 
 class _Lagrangian(cooper.ConstrainedMinimizationProblem):
-    """A problem whose values come from outside."""
+    """A problem whose values are given at every step."""
 
     def __init__(self, multipliers: tuple[Tensor, ...]) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class _Lagrangian(cooper.ConstrainedMinimizationProblem):
             self._groups.append(constraint)
 
     def compute_cmp_state(self, loss: Tensor, violations: list[Tensor]) -> cooper.CMPState:
-        """The values in Cooper's form; one multiplier against several violations would be stretched in silence."""
+        """The values in Cooper's form: one vector of violations for each group of constraints."""
         states = {
             group: cooper.ConstraintState(violation=violation)
             for group, violation in zip(self._groups, violations, strict=True)
@@ -121,7 +121,7 @@ class _Lagrangian(cooper.ConstrainedMinimizationProblem):
 
 
 class _Known(torch.autograd.Function):
-    """Values that are known already, as a function of x with the gradient that the oracle gives (Danskin)."""
+    """Known values as a function of x, with the gradient that the oracle gives (Danskin)."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, values: Tensor, pullback: Pullback) -> Tensor:  # noqa: ARG004

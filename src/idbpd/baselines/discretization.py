@@ -1,4 +1,4 @@
-"""Adaptive discretization: a growing list of worst cases in place of all of them, each finite problem solved by Cooper.
+"""Adaptive discretization: constraints for finitely many w, a list that grows; each finite problem is solved by Cooper.
 
 The scheme is that of Blankenship and Falk (1976): solve the problem with finitely many w, find the most violated w
 where that leads, add it, repeat.
@@ -10,8 +10,9 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor
 
-from idbpd.baselines.cooper_adam import live_run, require_rates
+from idbpd.baselines.cooper_adam import RATE_GRID, RATES, live_run, require_rates
 from idbpd.baselines.cooper_run import CooperRun, CooperState, Rates, Terms, start_state, warm_up
+from idbpd.baselines.method_entry import Look, MethodEntry, Option
 from idbpd.optim.kkt import residuals
 from idbpd.optim.method import Iterate, Verdict
 from idbpd.optim.oracle import CutOracle, Evaluation, Gradients, Oracle
@@ -19,7 +20,7 @@ from idbpd.optim.state_file import register
 
 
 class DiscretizationState(NamedTuple):
-    """The cuts so far, what Cooper knows, and the exact values and gradients at its x."""
+    """The cuts so far, Cooper's state, and the exact values and gradients at its x."""
 
     k: int
     cuts: tuple[Tensor, ...]  # one tensor per constraint, a row per cut
@@ -50,7 +51,7 @@ class Discretization:
     _live: list[CooperRun] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Reject settings that mean nothing, and pay for imports now rather than in the first step."""
+        """Reject settings without meaning, and do slow imports now rather than in the first step."""
         require_rates(self.primal_rate, self.dual_rate)
         if self.inner_steps < 1:
             raise ValueError(f"inner_steps must be at least 1, got {self.inner_steps}")
@@ -75,13 +76,15 @@ class Discretization:
 
     def init(self, oracle: Oracle, x: Tensor) -> DiscretizationState:
         """The start, with its worst cases as the first cuts."""
+        if oracle.constraint_count:
+            _with_cuts(oracle)  # asked here, so that nothing has been computed when it cannot
         evaluation = oracle.evaluate(x, oracle.start(x))
         cuts = tuple(_row(w, x) for w in evaluation.maximisers.w)
         zeros = tuple(evaluation.g.new_zeros(1) for _ in cuts)
         return DiscretizationState(0, cuts, start_state(x, zeros), evaluation, oracle.differentiate(evaluation))
 
     def step(self, oracle: Oracle, state: DiscretizationState, tolerance: float) -> DiscretizationState:  # noqa: ARG002
-        """One step of Cooper on the finite problem, then perhaps a cut."""
+        """One step of Cooper on the finite problem; after every ``inner_steps`` steps, new cuts."""
         k, cuts, _, evaluation, gradients = state
         rates = Rates(self.primal_rate, self.dual_rate)
         reached = live_run(self._live, state.cooper, rates).step(_terms(oracle, cuts, evaluation, gradients))
@@ -119,18 +122,25 @@ class Discretization:
 
 def _terms(oracle: Oracle, cuts: tuple[Tensor, ...], evaluation: Evaluation, gradients: Gradients) -> Terms:
     """The Lagrangian of the finite problem at an evaluated point."""
-    if not isinstance(oracle, CutOracle):
-        raise TypeError(f"{type(oracle).__name__} cannot evaluate a constraint at a given w, which cuts need")
-    violations = tuple(oracle.cut_values(evaluation, i, points) for i, points in enumerate(cuts))
+    violations = tuple(_with_cuts(oracle).cut_values(evaluation, i, points) for i, points in enumerate(cuts))
 
     def pullback(factors: Tensor) -> Tensor:
         of_loss, *of_cuts = torch.split(factors, [1, *(len(points) for points in cuts)])
         total = of_loss.to(gradients.f.dtype) * gradients.f
         for i, (points, weights) in enumerate(zip(cuts, of_cuts, strict=True)):
-            total = total + oracle.cut_gradient(evaluation, i, points, weights)
+            total = total + _with_cuts(oracle).cut_gradient(evaluation, i, points, weights)
         return total
 
     return Terms(evaluation.f, violations, pullback)
+
+
+def _with_cuts(oracle: Oracle) -> CutOracle:
+    """The oracle as one that evaluates cuts; a TypeError where it cannot."""
+    if not isinstance(oracle, CutOracle):
+        raise TypeError(
+            "discretization needs an oracle that can evaluate a constraint at a given w (CutOracle); this one cannot"
+        )
+    return oracle
 
 
 def _row(w: Tensor | None, x: Tensor) -> Tensor:
@@ -139,3 +149,13 @@ def _row(w: Tensor | None, x: Tensor) -> Tensor:
 
 
 register(DiscretizationState)
+
+ENTRIES = (
+    MethodEntry(
+        "discretization_cooper",
+        Discretization,
+        options={**RATES, "inner_steps": Option(50, int, at_least=1)},
+        grid=RATE_GRID,
+        look=Look("discretization, Cooper", "#009e73", "-."),
+    ),
+)

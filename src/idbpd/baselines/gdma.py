@@ -1,11 +1,14 @@
 """GDMA: gradient descent with multi-step ascent on a fixed weighting of objective and constraints."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, final
 
 import torch
 from torch import Tensor
 
+from idbpd.baselines.idbpd_methods import GAMMAS
+from idbpd.baselines.method_entry import Look, MethodEntry, Option
 from idbpd.optim.kkt import residuals
 from idbpd.optim.method import Iterate, Verdict
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Oracle
@@ -38,7 +41,7 @@ class GDMA:
     check_every: int = 64
 
     def __post_init__(self) -> None:
-        """Reject settings that mean nothing."""
+        """Reject settings without meaning."""
         for name, value in (("rho", self.rho), ("gamma", self.gamma)):
             if not value > 0:
                 raise ValueError(f"{name} must be positive, got {value}")
@@ -82,3 +85,21 @@ def _ascent(k: int) -> AscentSteps:
 
 
 register(GDMAState)
+
+_LOOKS = {
+    1: Look("GDMA, rho = 1", "#cc79a7"),
+    2: Look("GDMA, rho = 2", "#e69f00", "--"),
+    5: Look("GDMA, rho = 5", "#8c510a", "-."),
+    10: Look("GDMA, rho = 10", "#7f7f7f", (0, (1, 1))),
+}
+ENTRIES = tuple(
+    MethodEntry(
+        f"gdma_rho{rho}",
+        partial(GDMA, rho),
+        options={"gamma": Option(1e-3, above=0)},
+        grid={"gamma": GAMMAS},  # the paper does not say how it was tuned: it gets the step sizes of Algorithm 1
+        look=look,
+        figures=("weights",),
+    )
+    for rho, look in _LOOKS.items()
+)

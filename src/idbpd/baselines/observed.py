@@ -1,4 +1,4 @@
-"""Looking at the iterates of a run while it goes on, with more than its history keeps of them."""
+"""Observe the iterates of a run with their gradients, which its history does not keep."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from idbpd.optim.oracle import Oracle
 class BothResiduals(NamedTuple):
     """The residuals of one iterate with the multipliers of its method, and with those that certify it best.
 
-    A method without multipliers of its own, such as GDMA, looks worse than its iterates are by the first; by the second
-    all methods are judged alike.
+    By the first, a method without multipliers of its own, such as GDMA, looks worse than its iterates are. The second
+    judges all methods by the same rule.
     """
 
     own: Residuals
@@ -33,9 +33,9 @@ def both_residuals(iterate: Iterate) -> BothResiduals:
 @final
 @dataclass(frozen=True)
 class Observed:
-    """A method that shows every iterate to ``observer`` and is otherwise ``method`` itself.
+    """A method that passes every iterate to ``observer`` and is otherwise ``method`` itself.
 
-    The loop's callback sees numbers only; what is wanted of the gradients is taken here:
+    The loop's callback sees numbers only. The observer sees gradients too:
 
     >>> import torch
     >>> from idbpd.optim import IDBPD, Constraint, Problem, solve

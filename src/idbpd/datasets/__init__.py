@@ -10,7 +10,6 @@ from idbpd.datasets.folder import FolderDataset
 from idbpd.datasets.idx import IdxDataset
 from idbpd.datasets.predictions import PredictionsDataset
 from idbpd.datasets.public import PublicDataset
-from idbpd.datasets.results import BenchmarkCell, ResultsDataset, StoredResult
 from idbpd.datasets.sources import SourcesDataset
 from idbpd.datasets.table_checks import TableValidator
 from idbpd.datasets.table_file import MultiLabelTableDataset
@@ -21,7 +20,6 @@ from idbpd.datasets.typed_json import TypedJsonDataset
 __all__ = [
     "ArffDataset",
     "AtomicDataset",
-    "BenchmarkCell",
     "ComposedDigitsDataset",
     "ComposedImagesDataset",
     "FeatureFileDataset",
@@ -32,9 +30,7 @@ __all__ = [
     "MultiTaskDataset",
     "PredictionsDataset",
     "PublicDataset",
-    "ResultsDataset",
     "SourcesDataset",
-    "StoredResult",
     "TableValidator",
     "TabularDataset",
     "TensorsDataset",

@@ -2,24 +2,22 @@
 
 import hashlib
 import logging
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import pooch
 import requests
 from kedro.io import AbstractDataset, DatasetError
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
 from idbpd.datasets.atomic import replacing
 from idbpd.datasets.idx import decompressed
 from idbpd.errors import ConfigurationError, DataError
+from idbpd.terminal import TerminalBar
 
 logger = logging.getLogger(__name__)
 
@@ -162,49 +160,30 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(decompressed(path.read_bytes(), str(path))).hexdigest()
 
 
-class DownloadBar:
-    """What pooch reports its progress to: a bar on a terminal, and nothing elsewhere."""
+class DownloadBar(TerminalBar):
+    """Progress bar for pooch: shown on a terminal only."""
 
     def __init__(self, title: str) -> None:
-        """Prepare the bar; it shows when the ``with`` block begins."""
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            console=Console(stderr=True),
-            disable=not sys.stderr.isatty(),
-            transient=True,
-        )
-        self._task = self._bar.add_task(title)
+        """Prepare the bar."""
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        super().__init__(title, None, *columns)
 
     @property
     def total(self) -> int:
-        """The size in bytes, which pooch sets when the server tells it."""
-        return int(self._bar.tasks[self._task].total or 0)
+        """The size in bytes; pooch sets it if the server sends it."""
+        return int(self.bar.tasks[self.task].total or 0)
 
     @total.setter
     def total(self, size: int) -> None:
-        self._bar.update(self._task, total=size or None)
+        self.bar.update(self.task, total=size or None)
 
     def update(self, count: int) -> None:
-        """So many bytes more."""
-        self._bar.advance(self._task, count)
+        """Add downloaded bytes."""
+        self.bar.advance(self.task, count)
 
     def reset(self) -> None:
-        """Back to nothing; pooch does so before it reports the whole again."""
-        self._bar.update(self._task, completed=0)
+        """Restart at zero; pooch calls this before it reports the complete size."""
+        self.bar.update(self.task, completed=0)
 
     def close(self) -> None:
-        """The ``with`` block takes the bar away."""
-
-    def __enter__(self) -> Self:
-        """Show the bar."""
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Take the bar away, also after an error."""
-        self._bar.stop()
+        """Do nothing: the ``with`` block removes the bar."""

@@ -1,1 +1,1 @@
-"""From parameters to a solved problem: what every pipeline shares, and none of them owns."""
+"""What several pipelines share: from parameters and data to a solved problem and its certificate."""

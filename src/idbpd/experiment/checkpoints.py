@@ -1,34 +1,70 @@
-"""States of a long solve on disk: a run that was killed goes on where it was, never with a state of another problem.
+"""States of a long solve on disk: a run that was killed continues from its last state, never from another problem's.
 
 A stage keeps its latest state in ``<stage>-<key>.state`` and, once it is over, in ``<stage>-<key>.finished``. The key
-is that of all that decides the numbers, so the state of other data or parameters is not overwritten, and a run that
-meets one says why it does not go on from there.
+stands for all that decides the numbers. So a run with other data or parameters overwrites nothing, and says why it does
+not continue from the state that it finds.
 """
 
 import logging
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.parameters import CheckpointParameters
-from idbpd.experiment.provenance import content_key, differences
+from idbpd.experiment.content_store import by_last_use, content_key, forget_oldest, remove
+from idbpd.experiment.node_inputs import Bundle
+from idbpd.experiment.parameters import DEFAULT_CHECKPOINT, CheckpointParameters
+from idbpd.experiment.provenance import differences
 from idbpd.optim import RunState, load_noted_state, save_state
 
 logger = logging.getLogger(__name__)
 
-# Writing may take at most one part in so many of the time: large states on slow disks are written more seldom.
+# Writing states takes at most this part (1 / 200) of the time: large states on slow disks are written less often.
 SHARE_OF_TIME = 200
-# Of states that no run has taken up again, so many of a stage are kept, and for so long.
+# How many states of a stage that no run has continued from are kept, and for how long.
 ABANDONED_KEPT = 3
 ABANDONED_DAYS = 7
+LATEST, FINISHED = ".state", ".finished"
+
+
+class CheckpointFolder:
+    """The folder of the states of all stages."""
+
+    def __init__(self, folder: Path) -> None:
+        """Name the folder; it is made when the first state is written."""
+        self.folder = folder
+
+    def run_succeeded(self) -> None:
+        """Remove the states of finished stages: only a later stage that was killed would have needed them."""
+        for path in self.folder.glob(f"*{FINISHED}"):
+            remove(path)
+        with suppress(OSError):  # it is not empty, was never made, or is a link or a mount point
+            self.folder.rmdir()
+
+
+@dataclass(frozen=True)
+class Checkpointing(Bundle):
+    """How often states are written, and where: nowhere without a folder."""
+
+    checkpoint: CheckpointParameters
+    checkpoints: CheckpointFolder | None
+
+    def of(self, stage: str, made_with: Mapping[str, Any]) -> "StageCheckpoint | None":
+        """What keeps the states of one stage."""
+        if self.checkpoints is None:
+            return None
+        return StageCheckpoint(self.checkpoints.folder, stage, made_with, self.checkpoint)
+
+
+NO_CHECKPOINTS = Checkpointing(DEFAULT_CHECKPOINT, None)
 
 
 class Found(NamedTuple):
-    """A state from an earlier session of the same run, with the seconds that each of its steps was done at."""
+    """A state from an earlier session of the same run, with the seconds at which each of its steps was done."""
 
     state: RunState
     seconds: list[float]
@@ -45,17 +81,17 @@ class StageCheckpoint:
         self._made_with = dict(made_with)
         self._parameters = parameters
         self._folder = folder
-        self._latest = folder / f"{stage}-{content_key(made_with)}.state"
-        self._finished = self._latest.with_suffix(".finished")
+        self._latest = folder / f"{stage}-{content_key(made_with)}{LATEST}"
+        self._finished = self._latest.with_suffix(FINISHED)
         self._next = time.monotonic() + (parameters.every_seconds or 0)
         self._last_good: int | None = None  # the step of the state on disk
         self._failing = False  # whether the last write failed
         self.seconds: list[float] = []  # of the steps so far, over all sessions; the clock of the solve writes here
 
     def find(self) -> Found | None:
-        """Where an earlier session of the same run got to; None where it begins anew."""
+        """The state that an earlier session of the same run left; None where the solve starts anew."""
         for half in self._folder.glob(f".partial-{self._latest.stem}.*"):  # of a session killed while it wrote
-            _remove(half)
+            remove(half)
         if self._parameters.resume == "never":
             return None
         for path in (self._finished, self._latest):
@@ -84,18 +120,18 @@ class StageCheckpoint:
         return self._parameters.every_seconds is not None and time.monotonic() >= self._next
 
     def keep(self, state: RunState) -> None:
-        """Write the latest state; a disk that is full does not end the run."""
+        """Write the latest state; a full disk does not end the run."""
         self._write(state, self._latest)
 
     def finish(self, state: RunState) -> None:
         """Keep the last state until the whole run has succeeded: a later stage may be killed."""
         if self._write(state, self._finished):
-            _remove(self._latest)
+            remove(self._latest)
         self._tidy()
 
     def discard(self) -> None:
         """Remove the state of a solve whose result is kept elsewhere."""
-        _remove(self._latest)
+        remove(self._latest)
         self._tidy()
 
     def _write(self, state: RunState, path: Path) -> bool:
@@ -105,7 +141,7 @@ class StageCheckpoint:
             self._folder.mkdir(parents=True, exist_ok=True)
             save_state(state, path, {"made_with": self._made_with, "seconds": seconds})
         except OSError as error:
-            if not self._failing:  # said once: it may stay so for hours
+            if not self._failing:  # said once: the disk may stay full for hours
                 kept = "there is none yet" if self._last_good is None else f"the one of step {self._last_good} stays"
                 what = f"the checkpoint of step {state.step} could not be written to {path}: {error.strerror or error}"
                 logger.warning("%s: %s; the run goes on, %s", self._stage, what, kept)
@@ -117,15 +153,12 @@ class StageCheckpoint:
         return not self._failing
 
     def _read(self, path: Path) -> Found | None:
-        if not path.exists():
+        note_and_state = _load(path) if path.exists() else None
+        if note_and_state is None:
             return None
-        try:
-            state, note = load_noted_state(path)
-        except (ValueError, OSError) as error:
-            logger.warning("%s; it is not used", error)
-            return None
+        state, note = note_and_state
         differing = differences(note["made_with"], self._made_with)
-        if differing:  # the name says otherwise: somebody has copied or renamed it
+        if differing:  # the file has the name of this run's state, so it was copied or renamed
             raise ConfigurationError(
                 f"the checkpoint {path} was made with {'; '.join(differing)}; "
                 "delete the file, or run with checkpoint.resume=never"
@@ -133,40 +166,34 @@ class StageCheckpoint:
         return Found(state, note["seconds"])
 
     def _refuse_others(self) -> None:
-        """Say why the latest state of this stage is not gone on from, where there is one."""
-        others = self._others()
-        if not others:
-            return
-        path = others[0]
-        try:
-            _, note = load_noted_state(path)
-        except (ValueError, OSError) as error:
-            logger.warning("%s; it is not used", error)
-            return
-        logger.warning(
-            "%s begins anew: the checkpoint %s is refused, it was made with %s; it waits %d days for a run with those",
-            self._stage,
-            path,
-            "; ".join(differences(note["made_with"], self._made_with)),
-            ABANDONED_DAYS,
-        )
+        """Say why the solve does not continue from the latest state of this stage, where there is one."""
+        others = by_last_use(self._others())
+        found = _load(others[0]) if others else None
+        if found is not None:
+            logger.warning(
+                "%s begins anew: the checkpoint %s is refused, it was made with %s; "
+                "it is kept for %d days, for a run with those settings",
+                self._stage,
+                others[0],
+                "; ".join(differences(found[1]["made_with"], self._made_with)),
+                ABANDONED_DAYS,
+            )
 
     def _others(self) -> list[Path]:
-        """The states of this stage under other settings, latest first."""
-        paths = [path for path in self._folder.glob(f"{self._stage}-*.state") if path != self._latest]
-        return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
+        """The states of this stage under other settings."""
+        return [path for path in self._folder.glob(f"{self._stage}-*{LATEST}") if path != self._latest]
 
     def _tidy(self) -> None:
-        oldest = time.time() - ABANDONED_DAYS * 24 * 3600
-        for rank, path in enumerate(self._others()):
-            if rank >= ABANDONED_KEPT or path.stat().st_mtime < oldest:
-                _remove(path)
+        forget_oldest(self._others(), ABANDONED_KEPT, ABANDONED_DAYS)
 
 
-def _remove(path: Path) -> None:
-    """Remove a file that is not needed; one that cannot be removed does no harm."""
-    with suppress(OSError):
-        path.unlink()
+def _load(path: Path) -> tuple[RunState, dict[str, Any]] | None:
+    """A state and the note beside it; None, with a warning, where the file cannot be used."""
+    try:
+        return load_noted_state(path)
+    except (ValueError, OSError) as error:
+        logger.warning("%s; it is not used", error)
+        return None
 
 
 def _time_of(path: Path) -> str:

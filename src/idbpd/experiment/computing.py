@@ -1,4 +1,4 @@
-"""How this process computes: with how many threads, and that the same comes out twice."""
+"""How this process computes: with how many threads, and whether repeatably."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ CUBLAS = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 
 @contextmanager
 def computing(threads: int | Literal["auto"], *, deterministic: bool) -> Iterator[None]:
-    """Compute with so many threads (``auto``: as torch chose), and the same way twice; afterwards all is as before."""
+    """Compute with so many threads (``auto``: as torch chose), and repeatably if asked; afterwards all is as before."""
     threads_before = torch.get_num_threads()
     mode_before = torch.get_deterministic_debug_mode()
     filling_before = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
@@ -24,7 +24,7 @@ def computing(threads: int | Literal["auto"], *, deterministic: bool) -> Iterato
         for name, value in CUBLAS.items():
             os.environ.setdefault(name, value)
         torch.use_deterministic_algorithms(True)
-        # Filling memory that is about to be written anyway would only show a bug, and costs time.
+        # Torch would fill new memory to make bugs repeatable; it is written anyway, and filling costs time.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     try:
         yield

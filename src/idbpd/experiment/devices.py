@@ -1,4 +1,4 @@
-"""Where the numbers are crunched."""
+"""The device that a run computes on."""
 
 import re
 
@@ -26,5 +26,5 @@ def resolve_device(name: str) -> torch.device:
 
 
 def has_float64(device: torch.device) -> bool:
-    """Whether the device computes in float64, as the solver's sums need it: all but Apple's do."""
+    """Whether the device computes in float64, which the solver's sums need: all but Apple's do."""
     return device.type != "mps"

@@ -1,4 +1,4 @@
-"""A solve that shows its progress, counts its seconds over all sessions, and goes on where a killed one was."""
+"""A solve that shows its progress, counts its seconds over all sessions, and continues where a killed one was."""
 
 import math
 import time
@@ -41,7 +41,7 @@ def solve_settings(
     built: BuiltProblem,
     start: Mapping[str, Tensor],
 ) -> dict[str, Any]:
-    """All that decides the numbers of a solve: ``made_with``, what is solved from where, and with which machinery."""
+    """All that decides the numbers of a solve: ``made_with``, objective, limits, first weights, machine and code."""
     return {
         **made_with,
         "objective": objective,
@@ -59,9 +59,9 @@ def solve_durably(
     budget: Budget,
     checkpoint: StageCheckpoint | None,
 ) -> Timed:
-    """Solve from ``start``, or from where an earlier session of the same run got to.
+    """Solve from ``start``, or from the state that an earlier session of the same run left.
 
-    Without a checkpoint it is done in one go or not at all.
+    Without a checkpoint, a killed solve is lost.
     """
     found = None if checkpoint is None else checkpoint.find()
     seconds = [] if found is None else found.seconds

@@ -1,4 +1,4 @@
-"""Folders that results go to: can they be written to, and does anybody else write there?"""
+"""Folders for results: are they writable, and does another run write there?"""
 
 import fcntl
 import tempfile

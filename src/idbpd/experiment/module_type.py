@@ -1,4 +1,4 @@
-"""A network's class, found by the name that stands in the parameters."""
+"""The class of a network, found by the name in ``model.type``."""
 
 import importlib
 import inspect
@@ -27,7 +27,7 @@ def module_class(type_name: str) -> type[nn.Module]:
 
 
 def check_module(type_name: str, options: Mapping[str, Any]) -> None:
-    """What can be known of a module before there are data: it is there, and it takes these options."""
+    """Check what can be known before there are data: the class exists, and it takes these options."""
     try:
         kind = module_class(type_name)
         inspect.signature(kind).bind(features=1, classes={}, **options)

@@ -1,4 +1,4 @@
-"""From parameters to the network that the tasks share: the default one, or any `nn.Module` of the user's own."""
+"""From parameters to the network that the tasks share: the default one, or a module of the user's own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,8 +18,8 @@ _SHAPE = "forward(features) must return one tensor (samples, labels) per task: a
 def build_network(model: ModelParameters, data: MultiTaskData, seed: int) -> nn.Module:
     """The network with initial weights that depend on the seed alone; calling it gives a tuple of logits, task by task.
 
-    A module of the user's own is put into evaluation mode, so that a sample's loss depends on nothing but the sample,
-    and tried on two samples: what is wrong with it is said here, before anything is solved.
+    A module of the user's own is put into evaluation mode, so that a sample's loss depends on that sample alone. It is
+    tried on two samples, so that an error in it shows before anything is solved.
     """
     if model.type is None:
         return seeded_network(data.features.shape[1], model.hidden, data.classes, seed)
@@ -38,7 +38,7 @@ def build_network(model: ModelParameters, data: MultiTaskData, seed: int) -> nn.
                 f"model.type {model.type}: {name!r} is not trained and random, and only what is trained is saved; "
                 "make it a parameter that requires a gradient, or the same at every construction"
             )
-    # Trained in the one, certified in the other.
+    # Training uses the first type, the certificate the second.
     for dtype in (example.dtype, torch.float64):
         _try(seeded(make, seed).to(dtype), example.to(dtype), classes, model.type)
     return network
@@ -66,12 +66,12 @@ def _made(
     network.register_forward_hook(lambda _module, _inputs, outputs: _in_order(outputs, classes, type_name))
     network.register_load_state_dict_post_hook(_trained_alone)  # type: ignore[no-untyped-call]
     if any(is_lazy(tensor) for tensor in (*network.parameters(), *network.buffers())):
-        _logits(network, example, type_name)  # it draws its weights when it first sees features: under the seed, too
+        _logits(network, example, type_name)  # it draws its weights when it first sees features: here, under the seed
     return network
 
 
 def _not_trained(network: nn.Module) -> dict[str, Tensor]:
-    """What a module computes with and nobody changes: buffers, and parameters without a gradient."""
+    """The tensors that training does not change: buffers, and parameters without a gradient."""
     frozen = {name: tensor for name, tensor in network.named_parameters() if not tensor.requires_grad}
     return {**frozen, **dict(network.named_buffers())}
 
@@ -124,6 +124,6 @@ def _logits(network: nn.Module, features: Tensor, type_name: str) -> tuple[Tenso
 
 
 def _trained_alone(network: nn.Module, incompatible: Any) -> None:
-    """What was trained is enough to load: the rest is the same at every construction, or another name for it."""
+    """Accept saved weights with the trained tensors alone: all others are the same at every construction."""
     trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
     incompatible.missing_keys[:] = [name for name in incompatible.missing_keys if name in trained]

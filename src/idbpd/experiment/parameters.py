@@ -1,6 +1,7 @@
-"""The parameters that people set, typed and with their limits; every block of ``parameters.yml`` is one class here.
+"""The blocks of parameters that several pipelines take, typed and with their limits.
 
-A node that takes one of these gets it checked before anything runs; an unknown key is an error, not a surprise.
+A block that only one pipeline takes is in that pipeline's own ``parameters.py``. A node that takes a block gets it
+checked before anything runs, and an unknown key is an error.
 """
 
 import math
@@ -15,24 +16,29 @@ from pydantic import (
     StrictInt,
     StrictStr,
     ValidationInfo,
+    create_model,
     field_validator,
     model_validator,
 )
 
-from idbpd.baselines import METHODS
+from idbpd.baselines import METHODS, MethodEntry
+from idbpd.experiment.choices import Choice, chosen
 from idbpd.experiment.devices import has_float64, resolve_device
 from idbpd.experiment.module_type import check_module
+from idbpd.mtl import LOSSES, WORST_CASES
 
 AUTO = "auto"
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Positive = Annotated[float, Field(gt=0)]
 
 
-class _Parameters(BaseModel):
+class ParameterBlock(BaseModel):
+    """A block of a parameters file: cannot be changed, and knows all its keys."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False, allow_inf_nan=False)
 
 
-class SplitParameters(_Parameters):
+class SplitParameters(ParameterBlock):
     """How the table becomes a training and a test part, and its labels become tasks."""
 
     by: Literal["label", "position"] = "label"
@@ -42,13 +48,13 @@ class SplitParameters(_Parameters):
     seed: Seed
 
 
-class FeatureParameters(_Parameters):
-    """What is done to the features before the network sees them."""
+class FeatureParameters(ParameterBlock):
+    """How features are scaled before the network sees them."""
 
     scaling: Literal["none", "standard", "minmax"] = "none"
 
 
-class ModelParameters(_Parameters):
+class ModelParameters(ParameterBlock):
     """The network that the tasks share: one hidden layer of ``hidden`` units, or a module of the user's own."""
 
     hidden: Annotated[int, Field(ge=1)]
@@ -73,52 +79,68 @@ def _above_zero(value: float) -> float:
     return value
 
 
-_Regularisation = Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
-
-
-class ProblemParameters(_Parameters):
-    """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
+class _Problem(ParameterBlock):
+    """The loss of a sample, and the worst case over samples: each a name, or ``{name: {option: value}}``."""
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
-    regularisation: _Regularisation
+    regularisation: Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
+    loss: Any = "cross_entropy"
+    worst_case: Any = "penalty"
+
+    @field_validator("loss", mode="before")
+    @classmethod
+    def _a_loss(cls, given: Any) -> Any:
+        chosen(given, LOSSES, "loss")
+        return given
+
+    @field_validator("worst_case", mode="before")
+    @classmethod
+    def _a_worst_case(cls, given: Any, info: ValidationInfo) -> Any:
+        chosen(given, WORST_CASES, "worst case", regularisation=info.data.get("regularisation", 1.0))
+        return given
+
+    @property
+    def loss_choice(self) -> Choice:
+        """The chosen loss with its options."""
+        return chosen(self.loss, LOSSES, "loss")
+
+    @property
+    def worst_case_choice(self) -> Choice:
+        """The chosen worst case with its options; an option ``regularisation`` is what ``problem.lambda`` sets."""
+        return chosen(self.worst_case, WORST_CASES, "worst case", regularisation=self.regularisation)
+
+
+class ProblemParameters(_Problem):
+    """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
+
     weight_decay: Annotated[float, Field(ge=0)]
 
 
 def _number_or_auto(value: object) -> object:
-    """One message for both kinds; a union would complain once per kind."""
+    """Checked here to have one message; a union of types has one per type."""
     if value == AUTO or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf):
         return value
     raise ValueError(f"choose a number that is not negative, or {AUTO}")
 
 
-class ProblemSettings(_Parameters):
+class ProblemSettings(_Problem):
     """What is minimised, as people set it: the weight decay may be left to a choice on held-out data."""
 
-    regularisation: _Regularisation
     weight_decay: Annotated[float | Literal["auto"], BeforeValidator(_number_or_auto)]
 
     def with_weight_decay(self, weight_decay: float) -> ProblemParameters:
         """The problem with a number for the weight decay."""
-        return ProblemParameters(**{"lambda": self.regularisation, "weight_decay": weight_decay})
+        return ProblemParameters(**{**self.model_dump(by_alias=True), "weight_decay": weight_decay})
 
 
-def _listed(value: Any) -> Any:
-    """A list as the command line can give it: Kedro's --params ends a value at a comma, so items are joined by '+'."""
+def listed(value: Any) -> Any:
+    """A list as it can be written on the command line, with '+' between items: Kedro ends a value at a comma."""
     if isinstance(value, str):
         return [item for item in value.split("+") if item]
     return value if isinstance(value, list | tuple) else [value]
 
 
-class WeightDecaySearchParameters(_Parameters):
-    """How ``weight_decay: auto`` chooses."""
-
-    margin: Annotated[float, Field(ge=0)]
-    grid: Annotated[list[Annotated[float, Field(ge=0)]], BeforeValidator(_listed), Field(min_length=1)]
-    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
-    max_steps: Annotated[int, Field(ge=1)]
-
-
-class CalibrationParameters(_Parameters):
+class CalibrationParameters(ParameterBlock):
     """How the thresholds of the constraint tasks are found."""
 
     slack: float
@@ -137,7 +159,7 @@ class CalibrationParameters(_Parameters):
         return slack
 
 
-class TrainingParameters(_Parameters):
+class TrainingParameters(ParameterBlock):
     """How the constrained problem is solved."""
 
     method: str = "idbpd"
@@ -153,39 +175,22 @@ class TrainingParameters(_Parameters):
         return method
 
 
-class _Descent(_Parameters):
-    gamma: Positive = 1e-3
+def _options_block(entry: MethodEntry) -> tuple[Any, Any]:
+    """The block of a method's options as a field: its type and its default."""
+    fields: dict[str, Any] = {}
+    for name, option in entry.options.items():
+        kind: Any = Annotated[option.kind, Field(gt=option.above, ge=option.at_least)]
+        fields[name] = (kind | None if option.default is None else kind, option.default)
+    block = create_model(entry.name, __base__=ParameterBlock, **fields)
+    return block, block()
 
 
-class _Algorithm1(_Descent):
-    alpha: Positive = 1.0
+_blocks: dict[str, Any] = {name: _options_block(entry) for name, entry in METHODS.items() if entry.options}
+_MethodBlocks: Any = create_model("_MethodBlocks", __base__=ParameterBlock, **_blocks)
 
 
-class _Theorem2(_Parameters):
-    horizon: Annotated[int, Field(ge=1)] | None = None  # None: the budget of the run
-    factor: Positive = 1.0
-
-
-class _Cooper(_Parameters):
-    primal_rate: Positive = 1e-2
-    dual_rate: Positive = 0.1
-
-
-class _Discretization(_Cooper):
-    inner_steps: Annotated[int, Field(ge=1)] = 50
-
-
-class MethodsParameters(_Parameters):
-    """The options of every method that has some; `training.method` chooses whose count."""
-
-    idbpd_paper: _Algorithm1 = _Algorithm1()
-    idbpd_theorem2: _Theorem2 = _Theorem2()
-    gdma_rho1: _Descent = _Descent()
-    gdma_rho2: _Descent = _Descent()
-    gdma_rho5: _Descent = _Descent()
-    gdma_rho10: _Descent = _Descent()
-    discretization_cooper: _Discretization = _Discretization()
-    cooper_adam: _Cooper = _Cooper()
+class MethodsParameters(_MethodBlocks):  # type: ignore[misc]  # the fields are those of the registry
+    """The options of every method that has some; those of `training.method` are used."""
 
     def of(self, method: str, max_steps: int) -> dict[str, Any]:
         """The options of one method, for a run of at most ``max_steps`` steps."""
@@ -199,15 +204,8 @@ class MethodsParameters(_Parameters):
 DEFAULT_METHODS = MethodsParameters()
 
 
-class TuningParameters(_Parameters):
-    """How long each trial of the grid may take."""
-
-    max_steps: Annotated[int, Field(ge=1)]
-    seconds: Positive | None
-
-
-class CheckpointParameters(_Parameters):
-    """How often a long solve leaves its state behind, and whether a run takes up what it finds."""
+class CheckpointParameters(ParameterBlock):
+    """How often a long solve saves its state, and whether a run continues from a saved state."""
 
     every_seconds: Positive | None = 30.0
     every_steps: Annotated[int, Field(ge=1)] | None = None
@@ -217,18 +215,7 @@ class CheckpointParameters(_Parameters):
 DEFAULT_CHECKPOINT = CheckpointParameters()
 
 
-class RetrainParameters(_Parameters):
-    """When a retraining goes on, and what its model must pass to replace the one in use."""
-
-    force: bool
-    train_tolerance: Annotated[float, Field(ge=0)]
-    held_out_tolerance: Annotated[float, Field(ge=0)]
-    residual_limit: Positive
-    margin: Annotated[float, Field(ge=0)]
-    accept_other_tasks: bool
-
-
-class ComputeParameters(_Parameters):
+class ComputeParameters(ParameterBlock):
     """Where and in which precision it runs."""
 
     device: str
@@ -239,7 +226,7 @@ class ComputeParameters(_Parameters):
     @field_validator("device")
     @classmethod
     def _available(cls, device: str) -> str:
-        # Asked here, and not when the device is first used, so that nothing has been computed when it is missing.
+        # Checked before the run, so that a missing device costs no computation.
         resolve_device(device)
         return device
 
@@ -248,67 +235,3 @@ class ComputeParameters(_Parameters):
         if self.dtype == "float64" and not has_float64(resolve_device(self.device)):
             raise ValueError(f"device {self.device} has no float64; choose dtype float32, or device cpu")
         return self
-
-
-def _without_repetition(values: list[Any]) -> list[Any]:
-    if len(set(values)) < len(values):
-        raise ValueError("each may be named once")
-    return values
-
-
-def _known_methods(names: list[str]) -> list[str]:
-    for name in names:
-        if name not in METHODS:
-            raise ValueError(f"there is no method {name!r}; methods are {', '.join(METHODS)}")
-    return names
-
-
-_Selection = (BeforeValidator(_listed), AfterValidator(_without_repetition), Field(min_length=1))
-Names = Annotated[list[str], *_Selection]
-Seeds = Annotated[list[Seed], *_Selection]
-
-
-class LargeDataParameters(_Parameters):
-    """What is different where one step takes long."""
-
-    samples: Annotated[int, Field(ge=1)]
-    seeds: Seeds
-    seconds: Positive
-    tuning_seconds: Positive
-    calibration_steps: Annotated[int, Field(ge=1)]
-
-
-class SettingChanges(_Parameters):
-    """What a setting of the benchmark changes of the other blocks."""
-
-    split: dict[str, Any] = {}
-    features: dict[str, Any] = {}
-    problem: dict[str, Any] = {}
-    calibration: dict[str, Any] = {}
-    training: dict[str, Any] = {}
-
-
-class BenchmarkParameters(_Parameters):
-    """Which methods are compared on what, and how much time each gets."""
-
-    datasets: Names
-    methods: Annotated[Names, AfterValidator(_known_methods)]
-    changes: dict[str, SettingChanges]
-    settings: Names
-    seeds: Seeds
-    seconds: Positive
-    tuning_seconds: Positive
-    calibration_steps: Annotated[int, Field(ge=1)]
-    large: LargeDataParameters
-    tolerance: Positive
-    workers: Annotated[int, Field(ge=1)] | Literal["auto"]
-    run: str | None
-
-    @field_validator("settings")
-    @classmethod
-    def _described(cls, settings: list[str], info: ValidationInfo) -> list[str]:
-        changes = info.data.get("changes", settings)
-        for name in settings:
-            if name not in changes:
-                raise ValueError(f"there is no setting {name!r}; settings are {', '.join(changes)}")
-        return settings

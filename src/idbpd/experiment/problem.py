@@ -1,30 +1,93 @@
 """From parameters to the problem that is solved: the same for calibration, training and evaluation."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from idbpd.experiment.devices import HOST, has_float64, resolve_device
 from idbpd.experiment.network import build_network
-from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters
-from idbpd.mtl import MultiTaskData, RobustMultiTask
+from idbpd.experiment.node_inputs import Bundle
+from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed
+from idbpd.experiment.provenance import parameters_of
+from idbpd.mtl import (
+    LOSSES,
+    WORST_CASES,
+    Criteria,
+    MultiTaskData,
+    RobustMultiTask,
+    TaskQuality,
+    measure_quality,
+    same_for_all,
+)
 from idbpd.optim import Oracle, Solution
 
 
-def thresholds_of(threshold: Mapping[str, Any]) -> dict[str, float]:
-    """The threshold of each constraint task in what calibration left."""
-    return {name: float(record["threshold"]) for name, record in threshold["tasks"].items()}
+def criteria_of(problem: ProblemParameters) -> Criteria:
+    """The loss and the worst case that the parameters choose, for all tasks."""
+    loss, loss_options = problem.loss_choice
+    worst_case, worst_case_options = problem.worst_case_choice
+    return same_for_all(LOSSES[loss](**loss_options), WORST_CASES[worst_case](**worst_case_options))
 
 
 class BuiltProblem(NamedTuple):
-    """A problem, the network it is about, the weights that the network began with, and the data where they are used."""
+    """A problem, its network with initial weights, and the data on the device where they are used."""
 
     oracle: Oracle
     network: nn.Module
     initial_weights: dict[str, Tensor]
     data: MultiTaskData
+
+    def placed(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """These weights in the order, on the device and in the precision of the initial weights."""
+        return {name: weights[name].to(initial) for name, initial in self.initial_weights.items()}
+
+    def first_weights(
+        self, start: Literal["calibrated", "random"], calibrated_weights: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """The weights that a solve starts from."""
+        return self.placed(calibrated_weights) if start == "calibrated" else self.initial_weights
+
+    def network_with(self, weights: dict[str, Tensor]) -> nn.Module:
+        """The network of the problem, with these weights from now on."""
+        self.network.load_state_dict(weights)
+        return self.network
+
+    def here(self, data: MultiTaskData) -> MultiTaskData:
+        """Other data on the device and in the precision of the problem's own."""
+        return data.to(self.data.features.device, self.data.features.dtype)
+
+    def quality(self, weights: dict[str, Tensor], data: MultiTaskData, criteria: Criteria) -> dict[str, TaskQuality]:
+        """The quality of every task on some data with these weights, by the task's name."""
+        return measure_quality(self.network_with(weights), self.here(data), criteria)
+
+
+@dataclass(frozen=True)
+class Experiment(Bundle):
+    """All that decides which problem is solved: network, problem, precision, seed and data."""
+
+    model: ModelParameters
+    problem: ProblemParameters
+    compute: ComputeParameters
+    seed: Seed
+    fingerprint: dict[str, str]  # of the data and their split
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """The same as plain data, by the names that people set."""
+        return {
+            **parameters_of("model", self.model),
+            **parameters_of("problem", self.problem),
+            "compute.dtype": self.compute.dtype,
+            "seed": self.seed,
+            "data and split (SHA-256)": self.fingerprint["split_sha256"],
+        }
+
+    def build(self, data: MultiTaskData, objective: str, thresholds: Mapping[str, float]) -> BuiltProblem:
+        """The problem of minimising one task's worst case under the limits of others."""
+        return build_problem(data, objective, thresholds, self.model, self.problem, self.compute, self.seed)
 
 
 def build_problem(
@@ -51,7 +114,7 @@ def build_problem(
         data,
         objective=objective,
         thresholds=thresholds,
-        regularisation=problem.regularisation,
+        criteria=criteria_of(problem),
         weight_decay=problem.weight_decay,
     )
     solver_device = device if has_float64(device) else HOST

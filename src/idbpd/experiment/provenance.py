@@ -1,6 +1,6 @@
 """What a result was made with: parameters, data, code, libraries and machine.
 
-So no run takes what belongs to another problem for its own, and a retraining knows whether anything has changed.
+A run compares it before it uses a stored result, and a retraining before it begins.
 """
 
 import hashlib
@@ -17,36 +17,11 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters
 
 PACKAGE = Path(__file__).parent.parent
 LOCK_FILE = "requirements.lock"
-# What decides which numbers a solver finds: another line of code in these may be another last digit.
-SOLVER_CODE = (
-    "optim",
-    "baselines",
-    "mtl",
-    "experiment/problem.py",
-    "experiment/network.py",
-    "pipelines/weight_decay/search.py",
-)
-
-
-def settings(
-    model: ModelParameters,
-    problem: ProblemParameters,
-    compute: ComputeParameters,
-    seed: int,
-    fingerprint: Mapping[str, str],
-) -> dict[str, Any]:
-    """All that decides which problem is solved, by the names that people set."""
-    return {
-        **parameters_of("model", model),
-        **parameters_of("problem", problem),
-        "compute.dtype": compute.dtype,
-        "seed": seed,
-        "data and split (SHA-256)": fingerprint["split_sha256"],
-    }
+# The code that decides which numbers a solver finds: another line in it may change the last digit.
+SOLVER_CODE = ("optim", "baselines", "mtl", "experiment/problem.py", "experiment/network.py")
 
 
 def parameters_of(block: str, parameters: BaseModel) -> dict[str, Any]:
@@ -76,11 +51,6 @@ def tensors_sha256(tensors: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def content_key(made_with: Mapping[str, Any]) -> str:
-    """A short name for settings: the same for the same, another for any other."""
-    return hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()[:16]
-
-
 def differences(made_with: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Where two settings differ, in words."""
     names = [*now, *(name for name in made_with if name not in now)]
@@ -102,15 +72,15 @@ def require_same(made_with: Mapping[str, Any], now: Mapping[str, Any], result: s
 
 @cache
 def solver_sha256() -> str:
-    """Read once: a file that is edited while a run goes on is not the code that runs."""
+    """SHA-256 of the solver's code, read once: a file that is edited during a run is not the code that runs."""
     return code_sha256(parts=SOLVER_CODE)
 
 
 def code_sha256(package: Path = PACKAGE, parts: Iterable[str] = (".",)) -> str:
-    """SHA-256 of the Python files of a package, or of some of its files and folders, with all folders inside them.
+    """SHA-256 of the Python files of a package, or of some of its files and folders, subfolders included.
 
-    It changes when the code changes, and not with a commit that leaves the code alone. A part that is not there, or has
-    no code, is an error: a digest that silently left it out would take results of other code for its own.
+    It changes with the code, and not with a commit that leaves the code alone. A part without code is an error: a
+    digest that left it out would accept results of other code.
     """
     digest = hashlib.sha256()
     for part in parts:
@@ -127,7 +97,7 @@ def code_sha256(package: Path = PACKAGE, parts: Iterable[str] = (".",)) -> str:
 def installed_packages() -> str:
     """The environment, a line ``name==version`` for each package.
 
-    Not by ``pip freeze``, which shows the address that a package came from, with what stands in it.
+    Not by ``pip freeze``: it shows the address that a package was installed from, which may hold a password.
     """
     found = {distribution.name.lower(): distribution.version for distribution in distributions()}
     return "".join(f"{name}=={number}\n" for name, number in sorted(found.items()))
@@ -140,9 +110,9 @@ def lock_sha256(project: Path) -> str | None:
 
 
 def program_fingerprints(parameters: Mapping[str, Any], project: Path) -> dict[str, str]:
-    """SHA-256 of the parameters, as they were given, of the code and of the lock file; the data have their own.
+    """SHA-256 of the parameters, of the code and of the lock file; the data have their own fingerprint.
 
-    Without a lock file the installed versions stand for it.
+    Without a lock file, the installed versions take its place.
     """
     return {
         "parameters": _parameters_sha256(parameters),
@@ -152,7 +122,7 @@ def program_fingerprints(parameters: Mapping[str, Any], project: Path) -> dict[s
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Which of them differ.
+    """Which fingerprints differ.
 
     >>> changed({"data": "a", "code": "b"}, {"data": "a", "code": "c"})
     ['code']
@@ -161,7 +131,7 @@ def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def _parameters_sha256(parameters: Mapping[str, Any]) -> str:
-    """Every one counts, but for the order to go on although nothing changed."""
+    """All parameters count except ``retrain.force``, which is no reason for another model."""
     relevant = {name: value for name, value in parameters.items() if name != "retrain"}
     relevant["retrain"] = {name: value for name, value in parameters["retrain"].items() if name != "force"}
     return hashlib.sha256(json.dumps(relevant, sort_keys=True, default=str).encode()).hexdigest()

@@ -52,7 +52,7 @@ class ConfigurationHook:
             expected = loader["globals"][shared] if given is None else given
             if value != expected:
                 raise ConfigurationError(
-                    f"{name!r} is {value!r} in a parameters.yml, but {expected!r} everywhere else; "
+                    f"{name!r} is {value!r} in a parameters file, but {expected!r} everywhere else; "
                     f"set it in conf/local/globals.yml (as {shared!r}) or with --params {name}={value}"
                 )
         sources: dict[str, Any] = loader["sources"]

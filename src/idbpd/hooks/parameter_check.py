@@ -33,5 +33,5 @@ def check_parameters(given: Mapping[str, Any], types: Mapping[str, Any]) -> None
             raise ConfigurationError(f"unknown parameter {name!r}{suggestion(name, dotted_names(types), types)}")
     for name, kind in types.items():
         if name not in given:
-            raise ConfigurationError(f"parameter {name!r} is missing; conf/base/parameters.yml should have it")
+            raise ConfigurationError(f"parameter {name!r} is missing; one of conf/base/parameters*.yml should have it")
         validated(name, kind, given[name])

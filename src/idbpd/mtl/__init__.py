@@ -1,33 +1,44 @@
 """The robust multi-task problem: tasks, network, worst-case losses and the oracle that the solver works on."""
 
 from idbpd.mtl.bootstrap import worst_case_upper_bound
+from idbpd.mtl.criterion import Criteria, Criterion, same_for_all
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.equal_weights import EqualWeights
 from idbpd.mtl.exported import ExportedModel
+from idbpd.mtl.losses import LOSSES, CrossEntropy, Loss
 from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, guess_loss, measure_quality, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
-from idbpd.mtl.worst_case import WorstCase, worst_case
+from idbpd.mtl.worst_cases import WORST_CASES, Penalty, WorstCase, WorstWeighting, worst_weighting
 
 __all__ = [
+    "LOSSES",
+    "WORST_CASES",
+    "Criteria",
+    "Criterion",
+    "CrossEntropy",
     "EqualWeights",
     "ExportedModel",
     "FeatureScaling",
     "LabelProbabilities",
     "LabelQuality",
+    "Loss",
     "MultiTaskData",
+    "Penalty",
     "RobustMultiTask",
     "SharedNetwork",
     "Task",
     "TaskQuality",
     "WorstCase",
+    "WorstWeighting",
     "fit_scaling",
     "guess_loss",
     "measure_quality",
+    "same_for_all",
     "sample_losses",
     "seeded",
     "seeded_network",
-    "worst_case",
     "worst_case_upper_bound",
+    "worst_weighting",
 ]

@@ -3,19 +3,19 @@
 import torch
 from torch import Tensor
 
-from idbpd.optim.sets import Simplex
+from idbpd.mtl.worst_cases import WorstCase, worst_values_of_draws
 
-# Numbers that are resampled at a time: bounds the memory, 32 MB a copy.
+# How many numbers are resampled at a time. It bounds the memory: 32 MB a copy.
 NUMBERS_AT_A_TIME = 2**22
 
 
 def worst_case_upper_bound(
-    losses: Tensor, regularisation: float, *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
+    losses: Tensor, worst_case: WorstCase, *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> float:
-    """A bootstrap upper bound of the worst case of ``losses`` (see `idbpd.mtl.worst_case`).
+    """A bootstrap upper bound of the worst case of ``losses``.
 
-    As many losses as there are drawn with replacement, again and again; the bound is the quantile at ``confidence`` of
-    the worst cases of the draws. It takes the samples for independent of each other.
+    As many losses as there are get drawn with replacement, ``resamples`` times. The bound is the quantile at
+    ``confidence`` of the worst cases of the draws. It assumes that the samples are independent of each other.
     """
     losses = losses.double()
     n = len(losses)
@@ -24,14 +24,6 @@ def worst_case_upper_bound(
     values = []
     rows = max(1, NUMBERS_AT_A_TIME // n)
     for begin in range(0, resamples, rows):
-        chosen = torch.randint(n, (min(rows, resamples - begin), n), generator=generator)
-        values.append(_worst_cases(losses[chosen.to(losses.device)], regularisation))
+        draws = torch.randint(n, (min(rows, resamples - begin), n), generator=generator)
+        values.append(worst_values_of_draws(losses, draws.to(losses.device), worst_case))
     return torch.cat(values).quantile(confidence).item()
-
-
-def _worst_cases(losses: Tensor, regularisation: float) -> Tensor:
-    """The worst case of every row."""
-    n = losses.shape[-1]
-    weights = Simplex(n).project(1 / n + losses / (regularisation * n))
-    distance = (weights - 1 / n).square().sum(dim=-1)
-    return (weights * losses).sum(dim=-1) - regularisation * n / 2 * distance

@@ -8,7 +8,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Task:
-    """One task: which rows of the shared features it sees, and what it should say about them.
+    """One task: the rows of the shared features that belong to it, and their targets.
 
     A task keeps only the samples that have at least one of its labels, so tasks differ in size (the paper's n and m).
     Where samples without a label are kept on purpose, their target is zero, and so is their loss.
@@ -20,7 +20,7 @@ class Task:
     targets: Tensor  # (n, len(labels)), each row non-negative with sum one, or zero
 
     def __post_init__(self) -> None:
-        """Check the shapes once, so that nothing downstream has to."""
+        """Check the shapes here, so that no other code has to."""
         if self.targets.shape != (len(self.rows), len(self.labels)):
             raise ValueError(
                 f"task {self.name!r}: targets have shape {tuple(self.targets.shape)}, expected "
@@ -37,7 +37,7 @@ class Task:
 
 @dataclass(frozen=True)
 class MultiTaskData:
-    """Features shared by all tasks, stored once, and the tasks over them, the most important one first."""
+    """The features that all tasks share, and the tasks, the most important one first."""
 
     features: Tensor  # (samples, features)
     tasks: tuple[Task, ...]
@@ -47,7 +47,7 @@ class MultiTaskData:
         return self.tasks[self.position(name)]
 
     def position(self, name: str) -> int:
-        """Which of the tasks has that name."""
+        """The position of the task of that name."""
         for at, task in enumerate(self.tasks):
             if task.name == name:
                 return at
@@ -55,7 +55,7 @@ class MultiTaskData:
 
     @property
     def priority(self) -> Task:
-        """The task that is made as good as it can be."""
+        """The task whose worst case is minimised."""
         return self.tasks[0]
 
     @property
@@ -69,7 +69,7 @@ class MultiTaskData:
         return tuple(len(task.labels) for task in self.tasks)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "MultiTaskData":
-        """The same data on a device and in a floating-point type; one transfer, made once before training."""
+        """The same data on a device and in a floating-point type: one transfer, before training."""
         tasks = tuple(
             Task(task.name, task.labels, task.rows.to(device), task.targets.to(device, dtype)) for task in self.tasks
         )

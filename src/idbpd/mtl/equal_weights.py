@@ -1,10 +1,10 @@
-"""The usual way to train several tasks at once, to compare with: the sum of their mean losses."""
+"""The usual way to train several tasks at once, as a comparison: minimise the sum of their mean losses."""
 
 import torch
 from torch import Tensor, nn
 
+from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData
-from idbpd.mtl.losses import cross_entropy, cross_entropy_slope
 from idbpd.mtl.passes import Cotangent
 from idbpd.mtl.problem import passes_of
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
@@ -13,11 +13,12 @@ from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 class EqualWeights:
     """Minimise the sum of the mean losses of all tasks and weight_decay / 2 ||x||^2: smooth, and without a limit.
 
-    An oracle for the same solver; there is nothing to maximise over.
+    An oracle for the same solver, without a maximum inside.
     """
 
-    def __init__(self, network: nn.Module, data: MultiTaskData, weight_decay: float) -> None:
-        """``network`` gives one tensor of logits per task of the data."""
+    def __init__(self, network: nn.Module, data: MultiTaskData, criteria: Criteria, weight_decay: float) -> None:
+        """``network`` gives one tensor of logits per task of the data; of ``criteria`` only the losses count."""
+        self._losses = tuple(criteria(task).loss for task in data.tasks)
         self._targets = tuple(task.targets.T.contiguous() for task in data.tasks)
         self._passes = passes_of(network, data, data.tasks)
         self._weight_decay = weight_decay
@@ -25,19 +26,19 @@ class EqualWeights:
 
     @property
     def constraint_count(self) -> int:
-        """None."""
+        """There are no constraints."""
         return 0
 
     def start(self, x: Tensor) -> Maximisers:  # noqa: ARG002
-        """Nothing to start from."""
+        """There is nothing to maximise over."""
         return Maximisers(None, ())
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
         """One forward pass over all samples."""
         f = self._weight_decay / 2 * torch.linalg.vector_norm(x, dtype=torch.float64) ** 2
-        for targets, logits in zip(self._targets, self._forward(x), strict=True):
-            f = f + cross_entropy(logits, targets, dim=0).to(x.device).mean(dtype=torch.float64)
+        for loss, targets, logits in zip(self._losses, self._targets, self._forward(x), strict=True):
+            f = f + loss.values(logits, targets, dim=0).to(x.device).mean(dtype=torch.float64)
         return Evaluation(x, f, f.new_zeros(0), Maximisers(None, ()), f.new_zeros(1))
 
     @torch.no_grad()
@@ -46,8 +47,8 @@ class EqualWeights:
         x = evaluation.x
         all_logits = self._last[1] if self._last is not None and self._last[0] is x else self._forward(x)
         cotangents = [
-            Cotangent(None, cross_entropy_slope(logits, targets, dim=0) / targets.shape[1])
-            for targets, logits in zip(self._targets, all_logits, strict=True)
+            Cotangent(None, loss.slope(logits, targets, dim=0) / targets.shape[1])
+            for loss, targets, logits in zip(self._losses, self._targets, all_logits, strict=True)
         ]
         gradient = self._passes.backward(cotangents).sum(dim=0).to(x.device)
         return Gradients(gradient.add_(x, alpha=self._weight_decay), x.new_zeros(0, len(x)))

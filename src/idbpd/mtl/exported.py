@@ -1,4 +1,4 @@
-"""A trained model with the names that its numbers stand for."""
+"""A trained model with the names of its features and labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,5 +19,5 @@ class ExportedModel:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What the network's columns are: ``task:label``."""
+        """The names of the output columns, in their order: ``task:label``."""
         return tuple(f"{task}:{label}" for task, labels in self.tasks.items() for label in labels)

@@ -1,4 +1,4 @@
-"""Products with the table of features, which is where nearly all of the time goes: dense or sparse, in bounded memory.
+"""Products with the table of features, dense or sparse, in bounded memory. Nearly all of the time goes into them.
 
 A dense table is never copied: rows are picked, and converted to another floating-point type, a block at a time into
 memory of the size of a cache.
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 # Numbers in a block of rows: 4 MB in float32. Smaller blocks repeat fixed costs, larger ones leave the cache between
-# being picked and being multiplied. An accelerator has no such cache, and wants much at once.
+# being picked and being multiplied. An accelerator has no such cache, and larger blocks are faster there.
 BLOCK = 1 << 20
 BLOCK_ON_AN_ACCELERATOR = 1 << 26
 FEWEST_ROWS = 256
@@ -29,7 +29,7 @@ OUTPUTS_AT_A_TIME = 128
 
 
 class Part(NamedTuple):
-    """Rows that the same neighbouring outputs of a layer have to do with."""
+    """Rows, and the range of a layer's outputs for which they count."""
 
     rows: Tensor | None  # None: all rows, in their order
     outputs: slice
@@ -40,19 +40,19 @@ Upstream = Callable[[Tensor | slice, slice], Tensor]
 
 
 class FeatureProducts(Protocol):
-    """What a first layer does with the features of the rows that take part."""
+    """The products of a first layer with the features of the rows in use."""
 
     def forward(self, weight: Tensor, bias: Tensor) -> Tensor:
         """X weight^T + bias, one row per sample."""
         ...
 
     def backward(self, upstream: Upstream, parts: Sequence[Part], of_weight: Tensor, of_bias: Tensor) -> None:
-        """Add the derivatives in weight, U^T X, and bias, the sum of U's rows; U is zero beside the parts."""
+        """Add the derivatives in weight, U^T X, and in bias, the sum of U's rows; U is zero outside the parts."""
         ...
 
 
 def feature_products(table: Tensor, rows: Tensor | None) -> FeatureProducts:
-    """The faster of the two for this table; ``rows`` are those that take part, None all of them."""
+    """The faster of the two for this table; ``rows`` are the rows in use, None: all of them."""
     if table.device.type == "cpu" and type(table) is Tensor:
         density = int(table.count_nonzero()) / max(table.numel(), 1)
         if density < SPARSE_BELOW:
@@ -85,7 +85,7 @@ class DenseFeatures:
                 of_bias[outputs] += u.sum(dim=0)
 
     def _blocks(self, chosen: Tensor | None, width: int, dtype: torch.dtype) -> Iterator[tuple[Tensor | slice, Tensor]]:
-        """Blocks of the chosen rows: which they are among those that take part, and their features."""
+        """Blocks of the chosen rows: their places among the rows in use, and their features."""
         count = self._count if chosen is None else len(chosen)
         numbers = BLOCK if self._table.device.type == "cpu" else BLOCK_ON_AN_ACCELERATOR
         size = max(FEWEST_ROWS, numbers // max(self._table.shape[1], width))
@@ -106,12 +106,12 @@ class DenseFeatures:
 class SparseFeatures:
     """A table of mostly zeros, kept by rows for the way forward and by columns for the way back.
 
-    On the way back all rows take part, with zeros where a part does not have them: picking rows of a sparse matrix
-    costs more. A part of few rows is multiplied as a dense table.
+    The way back multiplies all rows, with zeros for those that are not in a part: picking rows of a sparse matrix costs
+    more. A part of few rows is multiplied as a dense table.
     """
 
     def __init__(self, table: Tensor, rows: Tensor | None) -> None:
-        """Keep what is not zero of the rows that take part."""
+        """Keep the non-zero entries of the rows in use."""
         self._dense = DenseFeatures(table, rows)
         entries = table.to_sparse()
         chosen = entries if rows is None else entries.index_select(0, rows)

@@ -9,7 +9,7 @@ from torch.func import functional_call
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.passes import Cotangent, in_union, union_of
 
-# Rows that pass at a time, so that memory does not grow with the data; what a row takes is the network's own affair.
+# Rows per pass, so that memory does not grow with the data. How much a row takes depends on the network.
 ROWS_AT_A_TIME = 1024
 ROWS_ON_AN_ACCELERATOR = 16384
 
@@ -45,7 +45,7 @@ class ModulePasses:
         )
 
     def backward(self, cotangents: Sequence[Cotangent]) -> Tensor:
-        """A second passage of the rows with weight, with a graph."""
+        """Pass the rows with weight a second time, now with a graph."""
         assert self._x is not None  # there is no backward pass before a forward pass
         leaves = {name: weight.detach().requires_grad_(True) for name, weight in self._weights(self._x).items()}
         gradients = self._x.new_zeros(len(cotangents), len(self._x))
@@ -70,7 +70,7 @@ class ModulePasses:
         return [logits[head] for head in self._heads]
 
     def _with_weight(self, cotangents: Sequence[Cotangent]) -> Tensor | None:
-        """The places in the union to which some task gave weight; None for all, where no task says which."""
+        """The places in the union with weight in some task; None for all, where a task does not say which."""
         weighted = torch.zeros(self._union.size, dtype=torch.bool, device=self.device)
         for cotangent, places in zip(cotangents, self._union.positions, strict=True):
             if cotangent.samples is None:

@@ -6,6 +6,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
+from idbpd.mtl.losses import CrossEntropy, Loss
+
 M = TypeVar("M", bound=nn.Module)
 
 
@@ -57,15 +59,24 @@ def seeded_network(features: int, hidden: int, classes: Sequence[int], seed: int
 class LabelProbabilities(nn.Module):
     """A trained network as others use it: the label probabilities of all tasks side by side, in the labels' order.
 
-    It takes features as they come, and scales them as those of the training data were.
+    It takes raw features, and scales them as the features of the training data were scaled.
     """
 
-    def __init__(self, network: nn.Module, scaling: nn.Module | None = None) -> None:
-        """Wrap a network that gives one tensor of logits per task, and what is done to the features before it."""
+    def __init__(
+        self, network: nn.Module, scaling: nn.Module | None = None, losses: Sequence[Loss] | None = None
+    ) -> None:
+        """Wrap a network that gives one tensor of logits per task, and the scaling of the features before it.
+
+        The loss that a task was trained with says how its logits become probabilities: by softmax where ``losses`` is
+        None.
+        """
         super().__init__()
         self.network = network
         self.scaling = scaling if scaling is not None else nn.Identity()
+        self.losses = losses
 
     def forward(self, features: Tensor) -> Tensor:
-        """One row of probabilities per row of features; each task's part sums to one."""
-        return torch.cat([logits.softmax(dim=-1) for logits in self.network(self.scaling(features))], dim=-1)
+        """One row of probabilities per row of features, the tasks side by side."""
+        logits = self.network(self.scaling(features))
+        losses = self.losses if self.losses is not None else [CrossEntropy()] * len(logits)
+        return torch.cat([loss.answers(part) for loss, part in zip(losses, logits, strict=True)], dim=-1)

@@ -14,9 +14,9 @@ from idbpd.mtl.data import Task
 
 
 class Cotangent(NamedTuple):
-    """The derivative of one number in the logits of one task."""
+    """The derivative of one number with respect to the logits of one task."""
 
-    samples: Tensor | None  # (k,): the samples of the task that have a part in it; None: the values are of all samples
+    samples: Tensor | None  # (k,): the samples that the values belong to; None: all samples of the task
     values: Tensor  # (labels, k)
 
 
@@ -46,12 +46,12 @@ class Union(NamedTuple):
     members: tuple[Tensor, ...]  # of each position in the task; where the task does not see it, the task's size
 
 
-# Passing every row in its place is cheaper than picking rows until this part of them is not needed.
+# Rows are picked only where fewer than this share of them is needed: picking costs more than a few needless rows.
 WORTH_PICKING = 0.75
 
 
 def union_of(tasks: Sequence[Task], samples: int) -> Union:
-    """The union of the tasks' samples; a few rows that no task sees are passed along rather than picked around."""
+    """The union of the tasks' samples; where few rows are seen by no task, all rows are passed."""
     if max(task.size for task in tasks) > WORTH_PICKING * samples:
         return Union(None, samples, *_maps([task.rows for task in tasks], samples))
     seen = torch.zeros(samples, dtype=torch.bool, device=tasks[0].rows.device)
@@ -74,7 +74,7 @@ def _maps(positions: Sequence[Tensor], size: int) -> tuple[tuple[Tensor, ...], t
 
 
 def in_union(union: Union, task: int, cotangent: Cotangent) -> Tensor:
-    """The cotangent with one column per sample of the union, zero where it says nothing."""
+    """The cotangent with one column per sample of the union, zero for samples that it does not have."""
     values = cotangent.values
     if cotangent.samples is None:
         # Picked by a fixed map rather than written to places: repeatable on every device.

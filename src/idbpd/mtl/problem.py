@@ -6,13 +6,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.losses import cross_entropy, cross_entropy_slope
+from idbpd.mtl.losses import Loss
 from idbpd.mtl.module_passes import ModulePasses
 from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.passes import Cotangent, Passes
 from idbpd.mtl.tanh_passes import TanhPasses
-from idbpd.mtl.worst_case import worst_case
+from idbpd.mtl.worst_cases import values_at
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 
 
@@ -27,9 +28,9 @@ class RobustMultiTask:
     r"""Minimise the worst-case loss of one task while the worst-case losses of others stay under their thresholds.
 
     f(x) = worst case of the objective task + weight_decay / 2 ||x||^2 and g_i(x) = worst case of constraint task
-    i - r_i. Both inner maxima are exact (see `idbpd.mtl.worst_case`). The worst weights are sparse, and samples without
-    weight have no part in the gradient: an evaluation is one forward pass over all samples, and a gradient is a
-    backward pass over the samples with weight that begins where the forward pass of the same point ended.
+    i - r_i. Both inner maxima are exact (see `idbpd.mtl.worst_cases`). Samples without weight in the worst case have no
+    part in the gradient, and often that is most of them: an evaluation is one forward pass over all samples, and a
+    gradient is a backward pass over the samples with weight that begins where the forward pass of the same point ended.
 
     Which samples have weight is known to the host only after waiting for a device. On an accelerator all samples take
     part in the backward pass (``dense``), those without weight with zero, and nothing waits.
@@ -47,21 +48,22 @@ class RobustMultiTask:
         *,
         objective: str,
         thresholds: Mapping[str, float],
-        regularisation: float,
+        criteria: Criteria,
         weight_decay: float = 0.0,
         dense: bool | None = None,
     ) -> None:
-        """Name the objective task and each constraint task's threshold; ``regularisation`` is the paper's lambda.
+        """Name the objective task and each constraint task's threshold.
 
-        ``network`` gives one tensor of logits per task of the data; None for ``dense`` is True on accelerators.
+        ``network`` gives one tensor of logits per task of the data. ``criteria`` says which loss and which worst case
+        each task has. None for ``dense`` is True on accelerators.
         """
         if objective in thresholds:
             raise ValueError(f"task {objective!r} cannot be the objective and a constraint at once")
         self._tasks = tuple(data[name] for name in (objective, *thresholds))
+        self._criteria = tuple(criteria(task) for task in self._tasks)
         self._targets = tuple(task.targets.T.contiguous() for task in self._tasks)
         self._passes = passes_of(network, data, self._tasks)
         self._thresholds = tuple(thresholds.values())
-        self._regularisation = regularisation
         self._weight_decay = weight_decay
         self._dense = self._passes.device.type != "cpu" if dense is None else dense
         self._last: _Forward | None = None
@@ -81,18 +83,24 @@ class RobustMultiTask:
         """The loss of every sample, per task of the problem: one forward pass over all samples."""
         logits = self._passes.forward(x.to(self._passes.device))
         self._last = _Forward(x, logits)
-        return tuple(cross_entropy(*pair, dim=0) for pair in zip(logits, self._targets, strict=True))
+        return tuple(
+            criterion.loss.values(of_task, targets, dim=0)
+            for criterion, of_task, targets in zip(self._criteria, logits, self._targets, strict=True)
+        )
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
         """One forward pass over all samples; ``warm`` and ``steps`` are not needed where the maximisers are exact."""
-        worst = [worst_case(losses.to(x.device), self._regularisation) for losses in self.losses(x)]
+        worst = [
+            criterion.worst(losses.to(x.device))
+            for criterion, losses in zip(self._criteria, self.losses(x), strict=True)
+        ]
         f = worst[0].value + self._weight_decay / 2 * torch.linalg.vector_norm(x, dtype=torch.float64) ** 2
         g = f.new_zeros(self.constraint_count)
         for at, (constraint, threshold) in enumerate(zip(worst[1:], self._thresholds, strict=True)):
             g[at] = constraint.value - threshold
         maximisers = Maximisers(worst[0].weights, tuple(w.weights for w in worst[1:]))
-        # The maxima are exact; what they are maxima of, the losses, is rounded.
+        # The maxima are exact, but the losses they are taken over are rounded.
         error = torch.finfo(x.dtype).eps * torch.stack([one.value.abs() for one in worst])
         return Evaluation(x, f, g, maximisers, error)
 
@@ -107,9 +115,9 @@ class RobustMultiTask:
     def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
         """The constraint under given weights, a row each: one product with the losses of the last forward pass."""
         logits, targets = self._logits_at(evaluation)[1 + constraint], self._targets[1 + constraint]
-        losses, n = cross_entropy(logits, targets, dim=0).to(points), points.shape[1]
-        price = self._regularisation * n / 2 * ((points - 1 / n) ** 2).sum(dim=1)
-        return points @ losses - price - self._thresholds[constraint]
+        loss, worst_case = self._criteria[1 + constraint]
+        losses = loss.values(logits, targets, dim=0).to(points)
+        return values_at(points, losses, worst_case) - self._thresholds[constraint]
 
     @torch.no_grad()
     def cut_gradient(self, evaluation: Evaluation, constraint: int, points: Tensor, factors: Tensor) -> Tensor:
@@ -121,9 +129,10 @@ class RobustMultiTask:
     def _weighted_gradients(self, evaluation: Evaluation, weights: Sequence[Tensor | None]) -> Tensor:
         """The gradient of the loss of each task under given weights of its samples: (tasks, len(x))."""
         cotangents = []
-        for logits, targets, task_weights in zip(self._logits_at(evaluation), self._targets, weights, strict=True):
+        found = zip(self._criteria, self._logits_at(evaluation), self._targets, weights, strict=True)
+        for criterion, logits, targets, task_weights in found:
             assert task_weights is not None  # every task of this problem has a maximiser
-            cotangents.append(self._cotangent(logits, targets, task_weights.to(logits)))
+            cotangents.append(self._cotangent(criterion.loss, logits, targets, task_weights.to(logits)))
         return self._passes.backward(cotangents).to(evaluation.x.device)
 
     def _logits_at(self, evaluation: Evaluation) -> tuple[Tensor, ...]:
@@ -133,17 +142,17 @@ class RobustMultiTask:
         assert self._last is not None  # it has just been set
         return self._last.logits
 
-    def _cotangent(self, logits: Tensor, targets: Tensor, weights: Tensor) -> Cotangent:
+    def _cotangent(self, loss: Loss, logits: Tensor, targets: Tensor, weights: Tensor) -> Cotangent:
         """The derivative of sum_i weights_i loss_i in the logits."""
         if self._dense:
-            return Cotangent(None, weights * cross_entropy_slope(logits, targets, dim=0))
+            return Cotangent(None, weights * loss.slope(logits, targets, dim=0))
         support = weights.nonzero(as_tuple=True)[0]
-        slope = cross_entropy_slope(logits[:, support], targets[:, support], dim=0)
+        slope = loss.slope(logits[:, support], targets[:, support], dim=0)
         return Cotangent(support, weights[support] * slope)
 
 
 def passes_of(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:
-    """By hand for the network whose structure is known, by autograd for any other."""
+    """Written by hand for the default network, by autograd for any other."""
     if isinstance(network, SharedNetwork):
         return TanhPasses(network, data, tasks)
     return ModulePasses(network, data, tasks)

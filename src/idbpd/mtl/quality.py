@@ -1,4 +1,4 @@
-"""How good a network is at a task, apart from how well it was optimised."""
+"""How good a network is at its tasks."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -8,13 +8,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from idbpd.mtl.criterion import Criteria, Criterion
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.losses import cross_entropy
+from idbpd.mtl.losses import Loss
 from idbpd.mtl.module_passes import ROWS_AT_A_TIME
 from idbpd.mtl.ranking import average_precision, label_ranking_precision
-from idbpd.mtl.worst_case import worst_case
 
-# The share of the samples that CVaR looks at: the mean loss of the worst of them.
+# CVaR is the mean loss of this share of the samples, the worst ones.
 TAIL = 0.05
 
 
@@ -28,7 +28,7 @@ class LabelQuality(NamedTuple):
 
 
 class TaskQuality(NamedTuple):
-    """What people ask of a task.
+    """The measures of a task.
 
     A sample without any label has nothing to guess and counts neither in the hit rate nor in the ranking.
     """
@@ -43,27 +43,28 @@ class TaskQuality(NamedTuple):
 
 
 @torch.no_grad()
-def measure_quality(network: nn.Module, data: MultiTaskData, regularisation: float) -> dict[str, TaskQuality]:
+def measure_quality(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, TaskQuality]:
     """The quality of every task on data, by name."""
-    return {task.name: _task_quality(task, logits, regularisation) for task, logits in _logits(network, data)}
+    return {task.name: _task_quality(task, logits, criteria(task)) for task, logits in _logits(network, data)}
 
 
 @torch.no_grad()
-def sample_losses(network: nn.Module, data: MultiTaskData) -> dict[str, Tensor]:
+def sample_losses(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, Tensor]:
     """The loss of every sample of every task, by the task's name."""
-    return {task.name: cross_entropy(logits, task.targets) for task, logits in _logits(network, data)}
+    return {task.name: criteria(task).loss.values(logits, task.targets) for task, logits in _logits(network, data)}
 
 
-def guess_loss(task: Task, regularisation: float) -> float:
-    """The worst-case loss of a uniform guess, which needs no network."""
-    losses = cross_entropy(torch.zeros_like(task.targets), task.targets)
-    return worst_case(losses, regularisation).value.item()
+def guess_loss(task: Task, criteria: Criteria) -> float:
+    """The worst-case loss of an answer that is the same for all samples, such as a uniform guess."""
+    criterion = criteria(task)
+    losses = criterion.loss.values(criterion.loss.guess(task.targets), task.targets)
+    return criterion.worst(losses).value.item()
 
 
 def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
-    """Every task and the logits of its samples, on the host: sums in float64 are not to be had everywhere.
+    """Every task and the logits of its samples, on the host: not every device has float64.
 
-    The rows pass in blocks, as in training: what fits there fits here.
+    Rows pass in blocks, as in training, so that measuring needs no more memory.
     """
     blocks = [[part.cpu() for part in network(features)] for features in torch.split(data.features, ROWS_AT_A_TIME)]
     for task, parts in zip(data.tasks, zip(*blocks, strict=True), strict=True):
@@ -74,7 +75,7 @@ def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Ten
 def tail_mean(losses: Tensor, share: float) -> Tensor:
     """Conditional value at risk: the mean of the largest losses that make up this share of the samples.
 
-    Where the share is no whole number of samples, the last one counts with the part that belongs to it.
+    Where the share is not a whole number of samples, the last sample counts in part.
 
     >>> tail_mean(torch.tensor([1.0, 2.0, 3.0, 4.0]), 0.375)
     tensor(3.6667, dtype=torch.float64)
@@ -84,30 +85,30 @@ def tail_mean(losses: Tensor, share: float) -> Tensor:
     return (largest.sum() - (len(largest) - size) * largest[-1]) / size
 
 
-def _task_quality(task: Task, logits: Tensor, regularisation: float) -> TaskQuality:
-    losses = cross_entropy(logits, task.targets).double()
+def _task_quality(task: Task, logits: Tensor, criterion: Criterion) -> TaskQuality:
+    losses = criterion.loss.values(logits, task.targets).double()
     relevant = task.targets > 0
     labelled = relevant.any(dim=-1)
     first_guesses = relevant.gather(-1, logits.argmax(dim=-1, keepdim=True))
     return TaskQuality(
         mean_loss=losses.mean().item(),
-        worst_case_loss=worst_case(losses, regularisation).value.item(),
+        worst_case_loss=criterion.worst(losses).value.item(),
         maximum_loss=losses.max().item(),
         cvar_loss=tail_mean(losses, TAIL).item(),
         hit_rate=first_guesses[labelled].double().mean().item(),
         ranking_precision=label_ranking_precision(logits[labelled], relevant[labelled]).mean().item(),
-        labels=_label_quality(task, logits, losses, relevant),
+        labels=_label_quality(task, criterion.loss, logits, losses, relevant),
     )
 
 
-def _label_quality(task: Task, logits: Tensor, losses: Tensor, relevant: Tensor) -> dict[str, LabelQuality]:
+def _label_quality(task: Task, loss: Loss, logits: Tensor, losses: Tensor, relevant: Tensor) -> dict[str, LabelQuality]:
     counts = relevant.sum(dim=0)
     place = logits.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
     guessed = relevant & (place < relevant.sum(dim=-1, keepdim=True))
     columns = (
         relevant.double().T @ losses / counts,
         guessed.sum(dim=0).double() / counts,
-        average_precision(logits.softmax(dim=-1), relevant),
+        average_precision(loss.answers(logits), relevant),
     )
     rows = torch.stack(columns, dim=1).tolist()
     return {

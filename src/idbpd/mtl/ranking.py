@@ -1,4 +1,4 @@
-"""How well scores put what is true before what is not."""
+"""How well scores rank true labels before others."""
 
 import torch
 from torch import Tensor

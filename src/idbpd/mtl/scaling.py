@@ -1,4 +1,4 @@
-"""Features brought to a common size, by what the training part alone says about them."""
+"""Scaling of features to a common size, fitted on the training part alone."""
 
 from typing import Literal
 
@@ -28,7 +28,7 @@ class FeatureScaling(nn.Module):
 def fit_scaling(features: Tensor, kind: Kind) -> FeatureScaling:
     """The scaling that gives these features mean 0 and deviation 1 (``standard``) or the range 0 to 1 (``minmax``).
 
-    A feature that does not vary is only shifted: its scale is 1, whatever other data may bring.
+    A constant feature is only shifted: its scale is 1.
     """
     if kind == "none":
         return FeatureScaling(torch.zeros(features.shape[1]), torch.ones(features.shape[1]))

@@ -31,7 +31,7 @@ class _Weights(NamedTuple):
 
 
 class _Weighted(NamedTuple):
-    """The rows that any task gave weight, and the same by the tasks that did."""
+    """The rows with weight in any task, and the same rows by the tasks in which they have it."""
 
     rows: Tensor | None  # None: all
     parts: list[Part]
@@ -41,12 +41,12 @@ class TanhPasses:
     """A `SharedNetwork` on the tasks of a problem.
 
     The first layer's product is done once per point and never again: a backward pass begins from the hidden
-    activations h that the forward pass left, with tanh' = 1 - h^2. The supports of the tasks overlap: a row is picked
-    once for all tasks that gave it weight, and multiplied for them in one product.
+    activations h that the forward pass left, with tanh' = 1 - h^2. Supports of tasks overlap: a row is picked once
+    for all tasks in which it has weight, and multiplied for them in one product.
     """
 
     def __init__(self, network: SharedNetwork, data: MultiTaskData, tasks: Sequence[Task]) -> None:
-        """Lay out what does not depend on the weights."""
+        """Prepare all that does not depend on the weights."""
         self.device = data.features.device
         self._union = union_of(tasks, len(data.features))
         self._features = feature_products(data.features, self._union.rows)
@@ -69,7 +69,7 @@ class TanhPasses:
         )
 
     def backward(self, cotangents: Sequence[Cotangent]) -> Tensor:
-        """The gradients of all tasks from one way through the rows that any of them gave weight."""
+        """The gradients of all tasks from one pass through the rows with weight in any of them."""
         assert self._last is not None  # there is no backward pass before a forward pass
         weights, hidden = self._last
         slopes = torch.cat([in_union(self._union, task, c) for task, c in enumerate(cotangents)])
@@ -103,7 +103,7 @@ class TanhPasses:
         return slice(self._labels[first].start, self._labels[last - 1].stop)
 
     def _with_weight(self, cotangents: Sequence[Cotangent]) -> _Weighted:
-        """The rows with weight, by the tasks that gave it: rows of the same tasks go through one product."""
+        """The rows with weight, by the tasks in which they have it: rows of the same tasks share one product."""
         everything = _Weighted(None, [Part(None, slice(0, self._units * len(cotangents)))])
         code = torch.zeros(self._union.size, dtype=torch.int64, device=self.device)
         needless = len(cotangents) * self._union.size
@@ -133,7 +133,7 @@ class TanhPasses:
         )
 
     def _flat(self, of_trunk: Tensor, of_bias: Tensor, of_heads: Tensor, of_offsets: Tensor) -> Tensor:
-        """The gradients in the order of the flat vector; a task has no part in the heads of others."""
+        """The gradients in the order of the flat vector; a task's gradient is zero in the heads of others."""
         tasks, trunk = len(self._labels), self._units * self._inputs
         gradients = of_trunk.new_zeros(tasks, self._count)
         gradients[:, :trunk] = of_trunk.view(tasks, trunk)

@@ -21,7 +21,7 @@ class Status(Enum):
 class Verdict(NamedTuple):
     """A method's own reason to end."""
 
-    status: str  # the value of a Status: states are saved as plain data
+    status: Status
     reason: str
 
 

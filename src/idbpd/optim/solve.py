@@ -1,27 +1,19 @@
 """The one loop that runs every method, judges its iterates and hands back the right one."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
+from idbpd.optim.counted_oracle import CountedOracle, counted
 from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.inner.autograd_oracle import AutogradOracle
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.layout import Layout, Point, flatten
 from idbpd.optim.method import Iterate, Method, Status
-from idbpd.optim.oracle import (
-    AscentSteps,
-    CutOracle,
-    Evaluation,
-    Gradients,
-    Maximisers,
-    Oracle,
-    PromptOracle,
-    TermOracle,
-)
+from idbpd.optim.oracle import Maximisers, Oracle
 from idbpd.optim.problem import Problem
 from idbpd.optim.quasi_newton.method import IDBPD
 from idbpd.optim.solution import Record, RunState, Solution, empty_history, first_best
@@ -68,7 +60,7 @@ def solve(
     if not 0 < tolerance < math.inf:
         raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
     x, layout = flatten(x0)
-    oracle = _counted(AutogradOracle(problem, layout) if isinstance(problem, Problem) else problem)
+    oracle = counted(AutogradOracle(problem, layout) if isinstance(problem, Problem) else problem)
     records: list[Record] = []
     stopped = False
     if state is not None:
@@ -128,7 +120,7 @@ def _judge(run: RunState, method: Method[Any], tolerance: float) -> _Ending | No
         return _Ending(Status.CONVERGED, "all KKT residuals are within the tolerance")
     verdict = method.verdict(run.method)
     if verdict is not None:
-        return _Ending(Status(verdict.status), verdict.reason)
+        return _Ending(verdict.status, verdict.reason)
     if not is_finite:
         return _Ending(Status.DIVERGED, "a value or a gradient is not finite")
     return None
@@ -152,7 +144,7 @@ def _out_of_budget(run: RunState, max_steps: int, stopped: bool) -> _Ending | No
     return None
 
 
-def _finish(method: Method[Any], oracle: "_Counted", layout: Layout, ended: _Ended, tolerance: float) -> Solution:
+def _finish(method: Method[Any], oracle: CountedOracle, layout: Layout, ended: _Ended, tolerance: float) -> Solution:
     """The answer, with its certificate computed at the very point that is returned."""
     run, status, reason = ended
     if status is Status.CONVERGED and not method.picks_by_residual:
@@ -201,7 +193,7 @@ def _last_step(run: RunState, tolerance: float) -> int:
     return max(int(wild[0]) - 1, 0) if wild.numel() else run.step
 
 
-def _resumed(state: RunState, method: Method[Any], oracle: "_Counted", x: Tensor) -> RunState:
+def _resumed(state: RunState, method: Method[Any], oracle: CountedOracle, x: Tensor) -> RunState:
     """``state`` after a check that it fits; the counts go on from there."""
     if state.best.x.shape != x.shape:
         raise ValueError(
@@ -222,73 +214,6 @@ def _resumed(state: RunState, method: Method[Any], oracle: "_Counted", x: Tensor
     return state
 
 
-def _record(step: int, iterate: Iterate, oracle: "_Counted") -> Record:
+def _record(step: int, iterate: Iterate, oracle: CountedOracle) -> Record:
     evaluation = iterate.evaluation
     return Record(step, evaluation.f, evaluation.g, iterate.multipliers, iterate.residuals, oracle.evaluations)
-
-
-class _Counted:
-    """An oracle that counts what is asked of it."""
-
-    def __init__(self, oracle: Oracle) -> None:
-        self._oracle = oracle
-        self.evaluations = 0
-        self.gradients = 0
-
-    @property
-    def constraint_count(self) -> int:
-        return self._oracle.constraint_count
-
-    def start(self, x: Tensor) -> Maximisers:
-        return self._oracle.start(x)
-
-    def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
-        self.evaluations += 1
-        return self._oracle.evaluate(x, warm, steps)
-
-    def differentiate(self, evaluation: Evaluation) -> Gradients:
-        self.gradients += 1
-        return self._oracle.differentiate(evaluation)
-
-    def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
-        return self._with_cuts().cut_values(evaluation, constraint, points)
-
-    def cut_gradient(self, evaluation: Evaluation, constraint: int, points: Tensor, factors: Tensor) -> Tensor:
-        self.gradients += 1
-        return self._with_cuts().cut_gradient(evaluation, constraint, points, factors)
-
-    def _with_cuts(self) -> CutOracle:
-        if not isinstance(self._oracle, CutOracle):
-            raise TypeError(f"{type(self._oracle).__name__} cannot evaluate a constraint at a given w (CutOracle)")
-        return self._oracle
-
-
-class _CountedTerms(_Counted):
-    """The same for an oracle that knows its terms at any y and w (a term at one point counts as one gradient), and may
-    not have to wait.
-    """
-
-    def __init__(self, oracle: TermOracle) -> None:
-        super().__init__(oracle)
-        self._terms = oracle
-        self._prompt = oracle if isinstance(oracle, PromptOracle) else None
-
-    def attempt(self, x: Tensor, warm: Maximisers) -> Evaluation:
-        if self._prompt is None:
-            return self.evaluate(x, warm)
-        self.evaluations += 1
-        return self._prompt.attempt(x, warm)
-
-    def complete(self, evaluation: Evaluation, warm: Maximisers) -> Evaluation:
-        return evaluation if self._prompt is None else self._prompt.complete(evaluation, warm)
-
-    def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
-        self.gradients += len(terms)
-        return self._terms.linearise(x, terms, points)
-
-    def is_only_maximiser(self, x: Tensor, term: int, point: Tensor | None) -> Tensor:
-        return self._terms.is_only_maximiser(x, term, point)
-
-
-def _counted(oracle: Oracle) -> _Counted:
-    return _CountedTerms(oracle) if isinstance(oracle, TermOracle) else _Counted(oracle)

@@ -11,42 +11,47 @@ import os
 import pickle
 import tempfile
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from idbpd.optim.kinks.bundle import Cuts
-from idbpd.optim.kinks.bundle_step import Exchange
-from idbpd.optim.kinks.detect import Jumps
+from idbpd.optim.kinks.bundle import Bundle
+from idbpd.optim.kinks.bundle_step import BundleState
+from idbpd.optim.kinks.detect import KinkWatch
 from idbpd.optim.kkt import Residuals
-from idbpd.optim.method import Iterate, Verdict
+from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers
 from idbpd.optim.paper.algorithm1 import Algorithm1State
 from idbpd.optim.quasi_newton.lbfgs import Metric
-from idbpd.optim.quasi_newton.phases import IDBPDState
-from idbpd.optim.quasi_newton.point import Place, Slopes
-from idbpd.optim.quasi_newton.speculative_trial import Ahead
+from idbpd.optim.quasi_newton.penalty import Penalty
+from idbpd.optim.quasi_newton.phases import IDBPDState, Phase, RestorationMemory
+from idbpd.optim.quasi_newton.point import EvaluatedPoint, MetricGradients
+from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 from idbpd.optim.solution import Best, History, RunState
 
-_FORMAT = 3
+_FORMAT = 4
 _FIRST_WORDS = "idbpd state"
-_KINDS: dict[str, type[tuple[Any, ...]]] = {}
+_KINDS: dict[str, type[Any]] = {}
 
 
-def register(kind: type[tuple[Any, ...]]) -> type[tuple[Any, ...]]:
-    """Make a NamedTuple known to the files; a method registers the parts of its state. Usable as a decorator."""
-    if not hasattr(kind, "_fields"):
-        raise TypeError(f"{kind.__name__} must be a NamedTuple to be part of a saved state")
+def register(kind: type[Any]) -> type[Any]:
+    """Make a NamedTuple or an Enum known to the files; a method registers the parts of its state. Usable as a
+    decorator.
+    """
+    if not (hasattr(kind, "_fields") or issubclass(kind, Enum)):
+        raise TypeError(f"{kind.__name__} must be a NamedTuple or an Enum to be part of a saved state")
     if _KINDS.setdefault(kind.__name__, kind) is not kind:
         raise ValueError(f"a state with the name {kind.__name__} is registered already")
     return kind
 
 
-_OURS: tuple[type[tuple[Any, ...]], ...] = (
-    *(RunState, Best, History, Evaluation, Gradients, Maximisers, Residuals, Verdict),
-    *(Algorithm1State, IDBPDState, Place, Slopes, Ahead, Metric, Jumps, Exchange, Iterate, Cuts),
+_OURS: tuple[type[Any], ...] = (
+    *(RunState, Best, History, Iterate, Evaluation, Gradients, Maximisers, Residuals, Verdict, Status),
+    *(IDBPDState, Phase, EvaluatedPoint, MetricGradients, Metric, Penalty, RestorationMemory, SpeculativeTrial),
+    *(KinkWatch, BundleState, Bundle, Algorithm1State),
 )
 for _kind in _OURS:
     register(_kind)
@@ -114,14 +119,16 @@ def load_noted_state(path: str | Path) -> tuple[RunState, dict[str, Any]]:
 
 
 def _encode(value: object) -> object:
-    """Plain data for ``value``: a NamedTuple becomes a dict with its name, a tuple a list in a dict, the rest stays."""
+    """Plain data for ``value``: a NamedTuple or an Enum becomes a dict with its name, a tuple a list in a dict."""
     fields = getattr(value, "_fields", None)
     if fields is not None:
         if type(value).__name__ not in _KINDS:
             raise TypeError(
-                f"{type(value).__name__} is not known to saved states; register it with checkpoint.register"
+                f"{type(value).__name__} is not known to saved states; register it with state_file.register"
             )
         return {"kind": type(value).__name__, "parts": {name: _encode(getattr(value, name)) for name in fields}}
+    if isinstance(value, Enum):
+        return {"kind": type(value).__name__, "parts": value.value}
     if isinstance(value, tuple):
         return {"kind": "", "parts": [_encode(part) for part in value]}
     if isinstance(value, Tensor):
@@ -140,6 +147,8 @@ def _decode(value: object) -> object:
         return tuple(_decode(part) for part in parts)
     if kind not in _KINDS:
         raise ValueError(f"the saved state has a part of the unknown kind {kind!r}; known: {', '.join(sorted(_KINDS))}")
-    if set(parts) != set(_KINDS[kind]._fields):  # type: ignore[attr-defined]  # register lets nothing else in
+    if issubclass(_KINDS[kind], Enum):
+        return _KINDS[kind](parts)
+    if set(parts) != set(_KINDS[kind]._fields):
         raise ValueError(f"the saved state is of another version: its {kind} has the parts {', '.join(parts)}")
     return _KINDS[kind](**{name: _decode(part) for name, part in parts.items()})

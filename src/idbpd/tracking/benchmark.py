@@ -9,8 +9,9 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
-from idbpd.datasets import BenchmarkCell, ResultsDataset, StoredResult
 from idbpd.errors import ConfigurationError
+from idbpd.experiment.benchmark_results import BenchmarkCell, JobResult
+from idbpd.experiment.content_store import ContentStore
 from idbpd.tracking import logging
 from idbpd.tracking.runs import current_journal, track_complete_run
 
@@ -26,7 +27,7 @@ HISTORY = frozenset(
 )
 
 
-class TrackedCellsDataset(AbstractDataset[StoredResult, list[BenchmarkCell]]):
+class TrackedCellsDataset(AbstractDataset[JobResult, list[BenchmarkCell]]):
     """Saves each result to a folder and each cell to a child run of its own; loads the cells of one benchmark.
 
     Every execution of the benchmark has all its cells under one parent run. Cells reused from an earlier execution are
@@ -34,15 +35,18 @@ class TrackedCellsDataset(AbstractDataset[StoredResult, list[BenchmarkCell]]):
     None is the latest.
     """
 
-    def __init__(self, *, folder: str, run: str | None = None, metadata: dict[str, Any] | None = None) -> None:
-        """Name the folder of the results, and the run to load."""
-        self._files = ResultsDataset(folder=folder)
+    def __init__(
+        self, *, results: dict[str, Any], run: str | None = None, metadata: dict[str, Any] | None = None
+    ) -> None:
+        """Configure the store of the results as the catalog does, and name the run to load."""
+        self._results: ContentStore = AbstractDataset.from_config("results", results).load()
         self._run = run
         self.metadata = metadata
 
-    def save(self, data: StoredResult) -> None:
-        """Keep the file first: what was computed is not lost when it cannot be tracked."""
-        self._files.save(data)
+    def save(self, data: JobResult) -> None:
+        """Keep the file first: a result is not lost when it cannot be tracked. A failure is no result."""
+        if data.failed is None and not data.reused:
+            self._results.put(data.made_with, data.record, data.tensors)
         tags = data.record.get("tags")
         if tags is None or data.record.get("trial"):
             return  # a calibration or a tuning trial: the cells that use it record it

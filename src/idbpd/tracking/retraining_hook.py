@@ -2,26 +2,26 @@
 
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog, MemoryDataset
 from kedro.pipeline import Pipeline
-from kedro.runner import SequentialRunner
 
+from idbpd.datasets.table_checks import as_table
 from idbpd.errors import ConfigurationError
 from idbpd.exit_codes import NothingToDo
 from idbpd.experiment.provenance import changed, program_fingerprints
+from idbpd.experiment.splitting.fingerprint import data_sha256
 from idbpd.tracking.connection import connect
 from idbpd.tracking.redaction import redact
 from idbpd.tracking.registry import last_judged, registered_name
 from idbpd.tracking.retraining import RetrainingDataset
 
 RETRAINING = "retraining"  # the output that makes a pipeline a retraining
-FINGERPRINT = "fingerprint"  # of the data
+SOURCE, TABLE = "source", "table"  # the data as they are now, and as an earlier run has read them
+FINGERPRINT = "fingerprint"  # of the data and their split
 PREFIX = "params:"
 PROGRAM = "program"  # the entry with the fingerprints of parameters, code and lock file
 
@@ -94,9 +94,9 @@ class RetrainingHook:
 
 
 def _data_sha256(pipeline: Pipeline, catalog: DataCatalog) -> str:
+    """The digest of the data that this run would train on: those it would split, or those that were split before."""
     if FINGERPRINT in pipeline.all_outputs():
-        with _quiet():  # the run itself will say all this, if there is one
-            SequentialRunner().run(pipeline.to_outputs(FINGERPRINT), catalog)
+        return data_sha256(as_table(catalog.load(SOURCE if SOURCE in pipeline.inputs() else TABLE)))
     return str(catalog.load(FINGERPRINT)["data_sha256"])
 
 
@@ -109,13 +109,3 @@ def _report_killed(outcome: RetrainingDataset) -> None:
             before["at"],
             before["process"],
         )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    before = logging.root.manager.disable
-    logging.disable(logging.INFO)
-    try:
-        yield
-    finally:
-        logging.disable(before)

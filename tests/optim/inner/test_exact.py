@@ -120,7 +120,7 @@ def test_the_maximiser_of_a_linear_function_on_a_sphere_is_exact() -> None:
     assert found.point.tolist() == pytest.approx([0.6, 0.8], abs=1e-15)
 
 
-def test_only_a_strictly_concave_quadratic_has_one_maximiser_for_sure() -> None:
+def test_only_a_strictly_concave_quadratic_surely_has_one_maximiser() -> None:
     box, point = Box(-SIDES, 1.0), torch.zeros(4, dtype=torch.float64)
     assert bool(is_strict_quadratic(InnerFunction(lambda w: -w.square().sum() + w[0]), box, point))
     assert not bool(is_strict_quadratic(InnerFunction(lambda w: -w[0].square() + w[1]), box, point))

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from idbpd.optim.oracle import Gradients
-from idbpd.optim.quasi_newton.lbfgs import identity
-from idbpd.optim.quasi_newton.secant import Step, learn_pair, learn_scale
+from idbpd.optim.quasi_newton.lbfgs import Step, identity, learn_pair, learn_scale
 
 
 def dense(scale: float, pairs: list[tuple[Tensor, Tensor]]) -> Tensor:

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.oracle import Gradients
-from idbpd.optim.quasi_newton.merit import LARGEST, Merit, steer
-from idbpd.optim.quasi_newton.penalty_model import Model, violation
+from idbpd.optim.quasi_newton.merit import LARGEST, Merit
+from idbpd.optim.quasi_newton.penalty import Penalty, choose_penalty
+from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, violation
 
 SETTINGS = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 100_000)
@@ -25,10 +26,10 @@ def point(seed: int, c: int, d: int, scale: float) -> tuple[Gradients, Tensor]:
     return Gradients(f, G), scale * torch.randn(c, generator=generator, dtype=torch.float64)
 
 
-def build(gradients: Gradients, g: Tensor, scale: float = 1.0) -> Model:
+def build(gradients: Gradients, g: Tensor, scale: float = 1.0) -> PenaltyModel:
     """The model of a point in ``scale`` times the identity."""
     basis = torch.cat([gradients.f.unsqueeze(0), gradients.g])
-    return Model(scale * basis, scale * basis @ basis.T, g, torch.zeros_like(g), 1.0)
+    return PenaltyModel(scale * basis, scale * basis @ basis.T, g, torch.zeros_like(g), 1.0)
 
 
 SHAPES = st.tuples(st.integers(1, 5), st.integers(1, 6))
@@ -88,37 +89,40 @@ def test_multiplier_stays_bounded_where_the_gradient_vanishes() -> None:
     torch.testing.assert_close(model.direction(proposal), torch.tensor([-1.0, -1e-11]).double())
 
 
-def test_steering_raises_the_penalty_only_as_far_as_needed() -> None:
+def test_the_penalty_is_raised_only_as_far_as_needed() -> None:
     # min -x with x <= 0 at x = 1: the multiplier is 2 in the identity metric.
     gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[1.0]]).double())
     model = build(gradients, torch.tensor([1.0]).double())
 
-    assert steer(model, 50.0, 1e-6) == (50.0, False)  # enough already
-    assert steer(model, 1.0, 1e-6) == (3.0, False)  # half as much again as needed
-    assert steer(model, 0.1, 1e-6) == (1.0, False)  # at most tenfold at a time
-    assert steer(model, 0.0, 1e-6) == (3.0, False)  # the first choice
+    assert choose_penalty(model, Penalty(50.0), 1e-6) == (50.0, False)  # enough already
+    assert choose_penalty(model, Penalty(1.0), 1e-6) == (3.0, False)  # half as much again as needed
+    assert choose_penalty(model, Penalty(0.1), 1e-6) == (1.0, False)  # at most tenfold at a time
+    assert choose_penalty(model, Penalty(0.0), 1e-6) == (3.0, False)  # the first choice
 
 
-def test_patient_steering_lets_the_objective_have_its_say_while_the_violation_falls() -> None:
+def test_a_patient_choice_lets_the_objective_have_its_say_while_the_violation_falls() -> None:
     # Far from feasible: the linearised constraint asks for a multiplier of 101.
     gradients = Gradients(torch.tensor([-1.0, 0.0]).double(), torch.tensor([[1.0, 0.0]]).double())
     model = build(gradients, torch.tensor([100.0]).double())
 
-    assert steer(model, 0.0, 1e-6) == (151.5, False)
-    assert steer(model, 0.0, 1e-6, patient=True) == (3.0, False)
-    assert steer(model, 3.0, 1e-6) == (30.0, False)
-    assert steer(model, 3.0, 1e-6, patient=True) == (3.0, False)  # the step leads straight out of the violation
+    assert choose_penalty(model, Penalty(0.0), 1e-6) == (151.5, False)
+    assert choose_penalty(model, Penalty(0.0, is_patient=True), 1e-6) == (3.0, False)
+    assert choose_penalty(model, Penalty(3.0), 1e-6) == (30.0, False)
+    assert choose_penalty(model, Penalty(3.0, is_patient=True), 1e-6) == (
+        3.0,
+        False,
+    )  # the step leads straight out of the violation
 
 
-def test_patient_steering_raises_the_penalty_where_the_step_heads_elsewhere() -> None:
+def test_a_patient_choice_raises_the_penalty_where_the_step_heads_elsewhere() -> None:
     gradients = Gradients(torch.tensor([0.0, -10.0]).double(), torch.tensor([[1.0, 0.0]]).double())
     model = build(gradients, torch.tensor([100.0]).double())
 
-    assert steer(model, 1.0, 1e-6, patient=True) == (10.0, False)  # one of ten along the objective
-    assert steer(model, 10.0, 1e-6, patient=True) == (10.0, False)
+    assert choose_penalty(model, Penalty(1.0, is_patient=True), 1e-6) == (10.0, False)  # one of ten along the objective
+    assert choose_penalty(model, Penalty(10.0, is_patient=True), 1e-6) == (10.0, False)
 
 
-def test_a_violation_that_may_be_rounding_is_none() -> None:
+def test_a_violation_within_rounding_error_is_ignored() -> None:
     merit = Merit(1.0, 1e6, (1e-7, 1e-6, 1e-8))
     rounded, violated = torch.tensor([1e-6, -1.0]).double(), torch.tensor([-1.0, 3e-8]).double()
 
@@ -128,21 +132,21 @@ def test_a_violation_that_may_be_rounding_is_none() -> None:
     assert merit.noise(violated) == pytest.approx(1e-7 + 1e6 * 1e-6)
 
 
-def test_steering_gives_up_where_no_penalty_helps() -> None:
+def test_the_choice_gives_up_where_no_penalty_helps() -> None:
     gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[0.0]]).double())
     model = build(gradients, torch.tensor([1.0]).double())
 
-    penalty, hopeless = steer(model, LARGEST / 5, 1e-6)
+    penalty, hopeless = choose_penalty(model, Penalty(LARGEST / 5), 1e-6)
 
     assert hopeless
     assert math.isfinite(penalty)
 
 
-def test_steering_lowers_a_penalty_far_beyond_need_where_it_does_not_matter() -> None:
+def test_the_choice_lowers_a_penalty_far_beyond_need_where_it_does_not_matter() -> None:
     gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[1.0]]).double())
     model = build(gradients, torch.tensor([0.0]).double())
 
-    assert steer(model, 1e6, 1e-6) == (1e5, False)
+    assert choose_penalty(model, Penalty(1e6), 1e-6) == (1e5, False)
 
 
 @SETTINGS

@@ -128,7 +128,7 @@ def test_ties_at_the_top_share_the_weight(kind: DivergenceBall) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_what_has_no_answer_is_nan_and_ends(kind: DivergenceBall, bad: float) -> None:
+def test_a_vector_without_an_answer_gives_nan(kind: DivergenceBall, bad: float) -> None:
     v = torch.tensor([[0.0, bad, 1.0], [0.0, 1.0, 2.0]], dtype=torch.float64)
     for answer in (kind(3, 0.1).project(v), kind(3, 0.1).support(v)):
         assert bool(answer[0].isnan().all())

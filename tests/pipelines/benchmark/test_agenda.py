@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from idbpd.baselines import grid
-from idbpd.datasets import StoredResult
+from idbpd.experiment.benchmark_results import JobResult
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
@@ -33,14 +33,14 @@ ARENA = Arena("mine", SETTING, {"split_sha256": "1", "data_sha256": "2"}, "nowhe
 THRESHOLD = {"threshold": 1.0, "tasks": {}}
 
 
-def _calibrated(seed: int) -> tuple[Calibration, StoredResult]:
+def _calibrated(seed: int) -> tuple[Calibration, JobResult]:
     job = Calibration(ARENA, seed)
-    return job, StoredResult(job.key, {"threshold": THRESHOLD})
+    return job, JobResult(job.made_with, {"threshold": THRESHOLD})
 
 
-def _tried(job: MethodRun, **metrics: float) -> StoredResult:
+def _tried(job: MethodRun, **metrics: float) -> JobResult:
     found = {"total_seconds": 0.1, "least_infeasibility": 1.0, "least_best_residual": 1.0, **metrics}
-    return StoredResult(job.key, {"metrics": found})
+    return JobResult(job.made_with, {"metrics": found})
 
 
 def _jobs(following: Any) -> list[MethodRun]:
@@ -68,7 +68,7 @@ def test_options_are_chosen_with_the_first_seed_and_used_for_all() -> None:
     # The third is feasible, and the only one: a small residual elsewhere does not help.
     results = [_tried(trial, least_best_residual=0.1) for trial in trials]
     results[2] = _tried(trials[2], lowest_feasible_objective=5.0)
-    following: list[Job | StoredResult] = []
+    following: list[Job | JobResult] = []
     for trial, result in zip(trials, results, strict=True):
         following += agenda.after(trial, result)
     cells = _jobs(following)
@@ -93,8 +93,8 @@ def test_among_infeasible_trials_the_smallest_residual_wins() -> None:
 def test_without_a_start_every_cell_of_the_seed_has_failed_and_the_others_go_on() -> None:
     agenda = Agenda([ARENA], ["idbpd"])
     job, _ = _calibrated(0)
-    (lost,) = agenda.after(job, StoredResult(job.key, {}, failed="no luck"))
-    assert isinstance(lost, StoredResult)
+    (lost,) = agenda.after(job, JobResult(job.made_with, {}, failed="no luck"))
+    assert isinstance(lost, JobResult)
     assert lost.failed == "calibration failed: no luck"
     assert lost.record["tags"] == {
         **{"dataset": "mine", "method": "idbpd", "seed": "0", "setting": "paper"},
@@ -106,23 +106,25 @@ def test_without_a_start_every_cell_of_the_seed_has_failed_and_the_others_go_on(
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_no_cell_is_lost_or_lost_twice_when_the_first_seed_fails(order: tuple[int, int]) -> None:
     agenda = Agenda([ARENA], ["gdma_rho2"])
-    following: list[Job | StoredResult] = []
+    following: list[Job | JobResult] = []
     for seed in order:
         job, found = _calibrated(seed)
-        following += agenda.after(job, StoredResult(job.key, {}, failed="no luck") if seed == 0 else found)
-    assert sorted(one.record["tags"]["seed"] for one in following if isinstance(one, StoredResult)) == ["0", "1"]
+        following += agenda.after(job, JobResult(job.made_with, {}, failed="no luck") if seed == 0 else found)
+    assert sorted(one.record["tags"]["seed"] for one in following if isinstance(one, JobResult)) == ["0", "1"]
     assert len(following) == 2
 
 
 def test_when_every_trial_fails_so_do_the_cells() -> None:
     agenda = Agenda([ARENA], ["gdma_rho2"])
     trials = _jobs(agenda.after(*_calibrated(0)))
-    following = [one for trial in trials for one in agenda.after(trial, StoredResult(trial.key, {}, failed="no luck"))]
-    assert [one.failed for one in following if isinstance(one, StoredResult)] == [
+    following = [
+        one for trial in trials for one in agenda.after(trial, JobResult(trial.made_with, {}, failed="no luck"))
+    ]
+    assert [one.failed for one in following if isinstance(one, JobResult)] == [
         "every trial failed; the last one: no luck"
     ]
     (later,) = agenda.after(*_calibrated(1))
-    assert isinstance(later, StoredResult)
+    assert isinstance(later, JobResult)
     assert later.failed == "every trial failed; the last one: no luck"
 
 

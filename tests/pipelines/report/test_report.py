@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from idbpd.datasets import BenchmarkCell, FiguresDataset
+from idbpd.datasets import FiguresDataset
+from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.claims import judged
 from idbpd.pipelines.report.curves import curve
 from idbpd.pipelines.report.figures import draw_figures
@@ -172,3 +173,23 @@ def test_the_summary_names_failures(cells: list[BenchmarkCell]) -> None:
     assert table.loc["discretization_cooper", "failed"] == "1"
     assert table.loc["idbpd", "feasible"] == "3/3"
     assert table.loc["idbpd_paper", "objective"] == "none"
+
+
+def test_a_method_that_the_registry_does_not_know_is_drawn_too(cells: list[BenchmarkCell]) -> None:
+    figures = draw_figures([*cells, _cell("of_old")])
+    drawn = {name: [line.get_label() for line in figure.axes[0].get_lines()] for name, figure in figures.items()}
+    assert drawn["profiles.svg"][-1] == drawn["chd49_paper_kkt.svg"][-1] == "of_old"
+    assert "of_old" not in drawn["chd49_paper_weights.svg"]
+
+
+def test_the_figures_show_the_methods_of_the_papers_experiments(cells: list[BenchmarkCell]) -> None:
+    figures = draw_figures([*cells, _cell("idbpd_theorem2")])
+    drawn = {name: [line.get_label() for line in figure.axes[0].get_lines()] for name, figure in figures.items()}
+    own = ["idbpd (this project)", "iDB-PD, the paper's grid"]
+    assert drawn["chd49_paper_kkt.svg"] == [
+        *own,
+        "iDB-PD, Theorem 2",
+        "Cooper with Adam",
+        "discretization, Cooper",
+    ]
+    assert drawn["chd49_paper_weights.svg"] == [*own, *(f"GDMA, rho = {rho}" for rho in (1, 2, 5, 10))]

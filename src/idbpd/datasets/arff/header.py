@@ -9,7 +9,7 @@ from idbpd.datasets.arff.values import (
     ArffSyntaxError,
     Value,
     closing_brace,
-    closing_quote,
+    read_quoted,
     read_value,
     shorten,
     split_values,
@@ -154,8 +154,7 @@ def _attribute(rest: str, line: int) -> Attribute:
 
 def _name(rest: str) -> tuple[str, int]:
     if rest.startswith(("'", '"')):
-        close = closing_quote(rest, 0)
-        return read_value(rest[:close], 0)[0].text, close
+        return read_quoted(rest, 0)
     found = re.match(r"[^\s{%][^\s{]*", rest)
     if found is None:
         raise ArffSyntaxError("an attribute needs a name and a type")

@@ -47,7 +47,7 @@ def read_value(text: str, at: int) -> tuple[Value, int]:
     """The value that begins at ``at``, and the position of the comma after it or the end of the text."""
     at = skip_space(text, at)
     if at < len(text) and text[at] in "'\"":
-        quoted, at = _read_quoted(text, at)
+        quoted, at = read_quoted(text, at)
         at = skip_space(text, at)
         if at < len(text) and text[at] == COMMENT:
             at = len(text)
@@ -73,21 +73,27 @@ def parse_number(text: str) -> float:
     return float(text)
 
 
-def closing_quote(text: str, at: int) -> int:
-    """The position after the quoted part that begins at ``at``."""
-    mark, end = text[at], at + 1
-    while end < len(text) and text[end] != mark:
-        end += 2 if text[end] == "\\" else 1
-    if end >= len(text):
+def read_quoted(text: str, at: int) -> tuple[str, int]:
+    """The text between the quote at ``at`` and its partner, and the position after that."""
+    mark, parts = text[at], []
+    at += 1
+    while at < len(text) and text[at] != mark:
+        if text[at] == "\\" and at + 1 < len(text):
+            at += 1
+            parts.append(ESCAPES.get(text[at], text[at]))
+        else:
+            parts.append(text[at])
+        at += 1
+    if at == len(text):
         raise ArffSyntaxError(f"the quote {mark} is not closed")
-    return end + 1
+    return "".join(parts), at + 1
 
 
 def closing_brace(text: str) -> int:
     """The position of the brace that closes the one at the start of ``text``; braces inside quotes do not count."""
     at = 1
     while at < len(text) and text[at] != "}":
-        at = closing_quote(text, at) if text[at] in "'\"" else at + 1
+        at = read_quoted(text, at)[1] if text[at] in "'\"" else at + 1
     if at >= len(text):
         raise ArffSyntaxError("the brace { is not closed by }")
     return at
@@ -133,19 +139,3 @@ def _comment_start(text: str, begin: int, end: int) -> int | None:
             return at
         at = text.find(COMMENT, at + 1, end)
     return None
-
-
-def _read_quoted(text: str, at: int) -> tuple[str, int]:
-    """The text between the quote at ``at`` and the closing quote, and the position after it."""
-    mark, parts = text[at], []
-    at += 1
-    while at < len(text) and text[at] != mark:
-        if text[at] == "\\" and at + 1 < len(text):
-            at += 1
-            parts.append(ESCAPES.get(text[at], text[at]))
-        else:
-            parts.append(text[at])
-        at += 1
-    if at == len(text):
-        raise ArffSyntaxError(f"the quote {mark} is not closed")
-    return "".join(parts), at + 1

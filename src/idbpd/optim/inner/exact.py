@@ -20,7 +20,7 @@ from idbpd.optim.qp.on_device import Bounds, bounds_of, maximise_within
 from idbpd.optim.sets import Box, Simplex
 from idbpd.optim.sets.base import ConvexSet
 
-SMALL = 50  # up to here the whole Hessian is looked at
+SMALL = 50  # variables up to which the whole Hessian is computed
 _FLAT = 64.0 * torch.finfo(torch.float64).eps  # share of the largest curvature below which a direction has none
 
 
@@ -53,7 +53,7 @@ def _within_bounds(f: InnerFunction, over: ConvexSet, bounds: Bounds, start: Ten
         return _unknown(here)
     A = -hessian
     size = A.abs().sum(dim=1).amax()
-    # A direction without curvature gets a trace of it, or the quadratic would have no one maximiser.
+    # A direction without curvature gets a trace of it, so that the maximiser is unique.
     trace = torch.where(size > 0.0, _FLAT * size, 1.0) * torch.eye(start.numel(), dtype=A.dtype, device=A.device)
     is_definite = _is_definite(A - trace)
     A = torch.where(is_definite, A, A + trace)
@@ -68,7 +68,7 @@ def _within_bounds(f: InnerFunction, over: ConvexSet, bounds: Bounds, start: Ten
     there = f.local(over.project(target.to(start).reshape(start.shape)))
     if over.is_bounded:
         gap = linear_gap(over, there)
-    else:  # which only a quadratic with curvature everywhere has
+    else:  # there is a maximum only if every direction has curvature
         gap, is_concave = _gap_within(bounds, there, A), is_definite
     tolerance = _tolerance(over, there, gap, size, accuracy)
     is_as_taken = is_concave & is_quadratic(f, over, there, hessian)
@@ -93,7 +93,9 @@ def _by_projection(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: f
     else:
         gap, is_sphere = curved_gap(over, there, divisor), is_sphere & (c > 0.0)
     eps = torch.finfo(start.dtype).eps
-    tolerance = accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap) + 8.0 * eps * c * gap.sway
+    tolerance = (
+        accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap) + 8.0 * eps * c * gap.rounding_scale
+    )
     if start.numel() <= SMALL:
         hessian = -c * torch.eye(start.numel(), dtype=torch.float64, device=start.device)
         is_sphere = is_sphere & is_quadratic(f, over, there, hessian)
@@ -147,13 +149,13 @@ def _gap_within(bounds: Bounds, there: Local, A: Tensor) -> Gap:
 
 
 def _tolerance(over: ConvexSet, there: Local, gap: Gap, size: Tensor, accuracy: float) -> Tensor:
-    """The gap that is none: against the sizes that the function takes, and rounding. The gradient is the difference of
-    a constant and A y: it is known to a rounding of either.
+    """Gap treated as zero: a share of the sizes that the function takes, or rounding. The gradient is the difference of
+    a constant and A y, and has the rounding of both.
     """
     eps = torch.finfo(there.point.dtype).eps
     if over.is_bounded:
         scale = there.value.abs() + gap.magnitude + size * gap.reach
-        return torch.maximum(accuracy * scale, rounding(there, gap) + 8.0 * eps * size * gap.sway)
+        return torch.maximum(accuracy * scale, rounding(there, gap) + 8.0 * eps * size * gap.rounding_scale)
     # The rise of the model is quadratic in the distance to the maximiser, the other gap linear: so the square is asked
     # for.
     reach = 1.0 + there.point.double().square().sum()
@@ -185,7 +187,7 @@ def _far_point(over: ConvexSet, point: Tensor) -> Tensor:
 
 
 def _unstructured(like: Tensor) -> Tensor:
-    """A direction that no function has a symmetry about."""
+    """A fixed direction without structure, so that no symmetry of a function hides anything."""
     k = torch.arange(1, like.numel() + 1, dtype=like.dtype, device=like.device)
     return torch.cos(1.7 * k * k + 0.3).reshape(like.shape)
 

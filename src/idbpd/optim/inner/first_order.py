@@ -14,9 +14,9 @@ from idbpd.optim.inner.function import InnerFunction, Local
 from idbpd.optim.inner.gap import Gap, curved_gap, linear_gap, rounding
 from idbpd.optim.sets.base import ConvexSet
 
-_MEMORY = 8  # values that a step may fall back behind
-_HALVINGS = 40
-_ENCORE = 30  # steps taken for the sake of the point after its value is good
+_MEMORY = 8  # a step must not be worse than the worst of so many values
+_HALVINGS = 40  # of a step: 1e-12 of its length
+_ENCORE = 30  # further steps once the value is good: the point is then known to its square root only
 _FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
 
 

@@ -15,7 +15,7 @@ class Gap(NamedTuple):
     bound: Tensor
     magnitude: Tensor  # the size of the terms that the bound is a difference of
     reach: Tensor  # the square of the distance to the point where the bound would be attained
-    sway: Tensor  # what a change of the point's coordinates in proportion to them amounts to on the way there
+    rounding_scale: Tensor  # sum_i |y_i d_i|: times eps, what rounding the point changes along the way d there
 
 
 def linear_gap(over: ConvexSet, here: Local) -> Gap:
@@ -24,7 +24,12 @@ def linear_gap(over: ConvexSet, here: Local) -> Gap:
     s = over.support(here.gradient).double()
     # Summed coordinate by coordinate, where s - y is small: two inner products would cancel.
     d = s - y
-    return Gap((g * d).sum().clamp(min=0.0), (g.abs() * (s.abs() + y.abs())).sum(), d.square().sum(), _sway(y, d))
+    return Gap(
+        bound=(g * d).sum().clamp(min=0.0),
+        magnitude=(g.abs() * (s.abs() + y.abs())).sum(),
+        reach=d.square().sum(),
+        rounding_scale=(y * d).abs().sum(),
+    )
 
 
 def curved_gap(over: ConvexSet, here: Local, curvature: Tensor | float) -> Gap:
@@ -32,15 +37,15 @@ def curved_gap(over: ConvexSet, here: Local, curvature: Tensor | float) -> Gap:
     g, y = here.gradient.double(), here.point.double()
     d = over.project(y + g / curvature) - y
     reach = d.square().sum()
-    bound = ((g * d).sum() - 0.5 * curvature * reach).clamp(min=0.0)
-    return Gap(bound, (g.abs() * (d.abs() + y.abs())).sum(), reach, _sway(y, d))
-
-
-def _sway(y: Tensor, d: Tensor) -> Tensor:
-    return (y * d).abs().sum()
+    return Gap(
+        bound=((g * d).sum() - 0.5 * curvature * reach).clamp(min=0.0),
+        magnitude=(g.abs() * (d.abs() + y.abs())).sum(),
+        reach=reach,
+        rounding_scale=(y * d).abs().sum(),
+    )
 
 
 def rounding(here: Local, gap: Gap) -> Tensor:
-    """What of a gap, or of a difference of values, may be rounding alone."""
+    """The part of a gap, or of a difference of values, that may be rounding alone."""
     eps = torch.finfo(here.point.dtype).eps
     return 4.0 * eps * (here.value.abs() + gap.magnitude)

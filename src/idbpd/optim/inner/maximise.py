@@ -28,8 +28,8 @@ from idbpd.optim.qp.over_sets import is_supported
 from idbpd.optim.sets.base import ConvexSet
 
 NEWTON_STEPS = 100  # a smooth function takes a few; one with kinks takes all there are, and its error says so
-MEDIUM = 500  # up to here it comes to the rescue where first-order ascent has not arrived
-RESCUE_STEPS = 15
+MEDIUM = 500  # up to here Newton's method goes on where first-order ascent has not arrived
+RESCUE_STEPS = 15  # of Newton's method there: each needs a Hessian of that size
 
 
 def maximise(

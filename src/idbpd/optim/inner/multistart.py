@@ -18,8 +18,8 @@ from idbpd.optim.sets.base import ConvexSet
 
 _GRID = {1: 129, 2: 21, 3: 9}  # points per axis when the function takes a batch
 _COARSE_GRID = {1: 33, 2: 9, 3: 5}  # and when it takes them one by one
-_SCATTERED = 64
-_STARTS = 4
+_SCATTERED = 64  # points, beyond three dimensions
+_STARTS = 4  # peaks that are climbed, the highest first
 _WINDOW = 10.0  # how far to look from the point at hand along an unbounded direction, in units of its size
 
 

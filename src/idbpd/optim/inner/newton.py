@@ -14,14 +14,14 @@ from idbpd.optim.inner.function import InnerFunction, Local
 from idbpd.optim.qp.over_sets import maximise_quadratic, maximise_separable
 from idbpd.optim.sets import Ball, Box, ConvexSet
 
-_HALVINGS = 40
+_HALVINGS = 40  # of a step: 1e-12 of its length
 _SLACK = 100.0  # how far the function's own rounding may be above that of its value
 _PATIENCE = 3  # steps that gain nothing before rounding is blamed
 _FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
 
 
 class Curvature(NamedTuple):
-    """A Hessian, and minus its nearest concave relative: the positive definite matrix that the model is built with."""
+    """A Hessian, and the positive definite matrix that the model is built with: minus the Hessian, made concave."""
 
     hessian: Tensor  # (n, n), float64, on the host
     model: Tensor
@@ -32,7 +32,7 @@ class Curvature(NamedTuple):
 
     @classmethod
     def of(cls, hessian: Tensor) -> "Curvature":
-        """Turn directions of upward curvature around, as an ascent must leave them, and lift flat ones a little."""
+        """Reverse the sign of upward curvature, as an ascent leaves such directions, and lift flat ones a little."""
         if not bool(hessian.isfinite().all()):
             return cls(hessian, -hessian, None, math.nan, is_concave=False, is_definite=False)
         diagonal = -hessian.diagonal()
@@ -71,7 +71,7 @@ class Visited(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """How good a point is: what is left to gain, what of it is negligible, and what of it is rounding."""
+    """How good a point is: a bound on what is left to gain, what is negligible, and what is rounding."""
 
     error: float
     tolerance: float
@@ -129,7 +129,7 @@ def _examine(f: InnerFunction, point: Tensor) -> tuple[Visited, Curvature | None
 
 
 def _polish(f: InnerFunction, over: ConvexSet, end: Ascended) -> Ascended:
-    """Take the model's remaining steps for the sake of the point, where the value has nothing left to gain.
+    """Take the model's remaining steps, which improve the point where the value has nothing left to gain.
 
     A value falls off with the square of the distance to a maximiser that is free to move, inside or along a curved
     boundary: right to 1e-16, it leaves the maximiser, and with it the outer gradient, right to 1e-8 only.
@@ -179,7 +179,7 @@ def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float)
 
 
 def _search(f: InnerFunction, over: ConvexSet, at: Visited, curvature: Curvature, quality: Quality) -> Visited | None:
-    """Backtrack along the step to the model's maximum until the value is better; the error, where values are noise."""
+    """Backtrack from the model's maximum until the value is better, or the error is where values differ by noise."""
     d = [zi - yi for zi, yi in zip(_target(over, at, curvature), at.point, strict=True)]
     # What <g, d> is at least, as d leads to the model's maximum; near the end the inner product itself is rounding.
     slope = _bend(curvature.model, d) if curvature.size > 0.0 else _dot(at.gradient, d)
@@ -206,7 +206,7 @@ def _target(over: ConvexSet, at: Visited, curvature: Curvature) -> list[float]:
     if curvature.size == 0.0 and over.is_bounded:
         return _numbers(over.support(at.here.gradient))
     if curvature.size == 0.0:
-        # Flat here, perhaps not further out: a step that grows with the distance soon knows.
+        # Flat here, perhaps not further out: take a long step, which grows with the distance.
         steepness = math.sqrt(_dot(at.gradient, at.gradient)) or 1.0
         reach = 100.0 * (1.0 + math.sqrt(_dot(at.point, at.point))) / steepness
         return _numbers(over.project(at.here.point + reach * at.here.gradient))

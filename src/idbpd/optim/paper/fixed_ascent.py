@@ -7,7 +7,7 @@ from idbpd.optim.device_reads import is_here, same
 from idbpd.optim.inner.function import InnerFunction, PointFunction
 from idbpd.optim.sets.base import ConvexSet
 
-_POWER_STEPS = 3
+_POWER_STEPS = 3  # of the power method for the largest curvature; a step size need not be exact
 
 
 def ascend(

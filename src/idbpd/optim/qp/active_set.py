@@ -1,12 +1,12 @@
-"""The small convex quadratic programs in c unknowns, one per constraint, behind every direction and every certificate.
+"""The small convex quadratic programs behind every direction and every certificate, in one unknown per worst case.
 
-Solved exactly, in float64 on the host, by an active-set method in the manner of Lawson and Hanson: variables enter the
-free set one at a time where the reduced gradient is most negative, and leave it where the line to the free minimiser
-meets their bound. A variable whose column depends on the free ones has no negative reduced gradient, so duplicated
-constraints do no harm.
+Solved exactly, in float64 on the host, by an active-set method in the manner of Lawson and Hanson: an unknown enters
+the free set where its reduced gradient is most negative, and leaves it where the line to the free minimiser meets zero.
+An unknown whose column depends on the free ones has no negative reduced gradient, so duplicated constraints do no harm.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -17,13 +17,11 @@ from idbpd.optim.device_reads import index, number
 _EPS = torch.finfo(torch.float64).eps
 
 
-class _Program(NamedTuple):
-    """min 1/2 z'Qz + b'z over z >= 0 with weight'z <= budget."""
+class Group(NamedTuple):
+    """Unknowns that share a sum: non-negative, and together ``total``; at an infinite total, non-negative only."""
 
-    Q: Tensor
-    b: Tensor
-    weight: Tensor
-    budget: float
+    members: Sequence[int]
+    total: float
 
 
 def minimise_on_orthant(quadratic: Tensor, linear: Tensor, budget: float = math.inf) -> Tensor:
@@ -34,26 +32,12 @@ def minimise_on_orthant(quadratic: Tensor, linear: Tensor, budget: float = math.
     n = linear.numel()
     if n == 1:
         return linear.new_full((1,), _minimise_one(number(quadratic), number(linear), budget))
-    # Constraints of very different size are brought to a common one, or the threshold would mean nothing for some.
-    size = quadratic.diagonal().clamp(min=0).sqrt()
-    largest = number(size.amax())
-    size = torch.where(size > 0, size, largest if largest > 0 else 1.0)
-    # The ridge only matters where there is no curvature: there the step becomes long enough to meet a bound.
-    scaled = quadratic / torch.outer(size, size) + 64 * _EPS * torch.eye(n, dtype=torch.float64)
-    program = _Program(scaled, linear / size, 1 / size, budget)
-    z = torch.zeros_like(linear)
-    free: list[int] = []
-    binding = False  # whether the budget is used up
-    for _ in range(10 * n + 10):
-        entering = _entering(program, z, free, binding)
-        if entering is None:
-            break
-        if entering < 0:
-            binding = False
-        else:
-            free.append(entering)
-        z, binding = _minimise_free(program, z, free, binding)
-    return z / size
+    if math.isinf(budget):
+        return minimise_on_simplices(quadratic, linear, [Group(range(n), math.inf)])
+    # One more unknown takes the part of the budget that is not spent.
+    padded = torch.zeros((n + 1, n + 1), dtype=torch.float64)
+    padded[:n, :n] = quadratic
+    return minimise_on_simplices(padded, torch.cat([linear, linear.new_zeros(1)]), [Group(range(n + 1), budget)])[:n]
 
 
 def _minimise_one(q: float, b: float, budget: float) -> float:
@@ -63,57 +47,90 @@ def _minimise_one(q: float, b: float, budget: float) -> float:
     return budget if b < 0 else 0.0
 
 
-def _entering(program: _Program, z: Tensor, free: list[int], binding: bool) -> int | None:
-    """The variable to free next, -1 to free the budget, None at the minimum."""
-    Q, b, weight, _ = program
+def minimise_on_simplices(quadratic: Tensor, linear: Tensor, groups: Sequence[Group]) -> Tensor:
+    """The minimiser of 1/2 z'Qz + b'z over the groups, for positive semidefinite Q; every unknown is in one group.
+
+    Over groups with an infinite total the program must be bounded below.
+    """
+    finite = [group for group in groups if math.isfinite(group.total)]
+    ridged = quadratic + torch.diag(_ridge(quadratic.diagonal(), linear, finite))
+    # Unknowns are brought to a common size, or one threshold would mean nothing for some of them.
+    size = ridged.diagonal().clamp(min=0).sqrt()
+    size = torch.where(size > 0, size, 1.0)
+    Q, b = ridged / torch.outer(size, size), linear / size
+    sums = torch.zeros((len(finite), linear.numel()), dtype=torch.float64)
+    z = torch.zeros_like(linear)
+    free: list[int] = []
+    for row, (members, total) in zip(sums, finite, strict=True):
+        row[list(members)] = 1 / size[list(members)]
+        first = members[index(linear[list(members)].argmin())]
+        z[first] = total * size[first]
+        free.append(first)
+    for _ in range(10 * linear.numel() + 10):
+        z = _minimise_free(Q, b, sums, z, free)
+        entering = _entering(Q, b, sums, z, free)
+        if entering is None:
+            break
+        free.append(entering)
+    return z / size
+
+
+def _ridge(diagonal: Tensor, linear: Tensor, finite: Sequence[Group]) -> Tensor:
+    """A trace of curvature for every unknown, so that no system is singular.
+
+    With curvature: a share of it, which chooses between columns that depend on each other. Without, as for the unused
+    part of a budget: so little that the steepest slope leads far beyond the total, and what the total costs is nothing.
+    """
+    steepest, largest = number(linear.abs().amax()), number(diagonal.amax())
+    plain = steepest if steepest > 0 else largest if largest > 0 else 1.0
+    faint = torch.full_like(linear, plain)
+    for members, total in finite:
+        faint[list(members)] = plain / max(total, 1.0) if steepest > 0 else plain
+    return 64 * _EPS * torch.where(diagonal > 0, diagonal, faint)
+
+
+def _entering(Q: Tensor, b: Tensor, sums: Tensor, z: Tensor, free: list[int]) -> int | None:
+    """The unknown to free next; None at the minimum."""
     slope = Q @ z + b
-    price = number(-(weight[free] @ slope[free]) / (weight[free] @ weight[free])) if binding else 0.0
-    reduced = slope + price * weight
-    threshold = 100 * _EPS * number((Q.abs() @ z + b.abs() + abs(price) * weight).amax())
-    if price < -threshold:
-        return -1  # the objective gains by leaving budget unused
+    # In each group the free unknowns share one slope: the price of the sum.
+    held = sums[:, free]
+    prices = -(held @ slope[free]) / held.square().sum(1)
+    reduced = slope + prices @ sums
+    threshold = 100 * _EPS * ((Q.abs() @ z + b.abs()) + prices.abs() @ sums)
+    reduced = reduced + threshold
     reduced[free] = torch.inf
     lowest = index(reduced.argmin())
-    return lowest if number(reduced[lowest]) < -threshold else None
+    return lowest if number(reduced[lowest]) < 0 else None
 
 
-def _minimise_free(program: _Program, z: Tensor, free: list[int], binding: bool) -> tuple[Tensor, bool]:
-    """The minimiser over the free variables; those that meet their bound on the way leave ``free``."""
-    Q, b, weight, budget = program
+def _minimise_free(Q: Tensor, b: Tensor, sums: Tensor, z: Tensor, free: list[int]) -> Tensor:
+    """The minimiser over the free unknowns; those that meet zero on the way leave ``free``."""
     while free:
-        chosen = torch.tensor(free)
         target = torch.zeros_like(z)
-        target[chosen] = _free_minimiser(Q[chosen][:, chosen], b[chosen], weight[chosen], budget if binding else None)
-        way = target - z
-        # The first of the variables that would become negative to meet its bound.
-        ratios = torch.where(target[chosen] < 0, z[chosen] / -way[chosen], torch.inf)
+        target[free] = _free_minimiser(Q[free][:, free], b[free], sums[:, free], sums @ z)
+        if not bool(target.isfinite().all()):
+            free.pop()
+            break
+        now, way = z[free], target[free] - z[free]
+        ratios = torch.where(target[free] < 0, now / -way, torch.inf)
         first = index(ratios.argmin())
-        ratio, leaving = (number(ratios[first]), free[first]) if number(ratios[first]) <= 1 else (1.0, -1)
-        spent, spending = number(weight @ z), number(weight @ way)
-        if not binding and spent + ratio * spending > budget:
-            binding = True
-            z = z + max(0.0, (budget - spent) / spending) * way
-            continue
-        z = (z + ratio * way).clamp(min=0)
-        if leaving < 0:
-            return z, binding
-        z[leaving] = 0
-        free.remove(leaving)
-    return torch.zeros_like(z), False
+        ratio = number(ratios[first])
+        if ratio > 1:
+            return target
+        z = (z + ratio * (target - z)).clamp(min=0)
+        z[free[first]] = 0.0
+        del free[first]
+    return z
 
 
-def _free_minimiser(Q: Tensor, b: Tensor, weight: Tensor, total: float | None) -> Tensor:
-    """The minimiser of 1/2 z'Qz + b'z, with weight'z = ``total`` when given."""
-    if total is None:
-        free: Tensor = torch.linalg.solve(Q, -b)
-        return free
-    # One bordered system: with the sum held, Q itself may be singular.
-    m = b.numel()
-    system = torch.zeros((m + 1, m + 1), dtype=torch.float64)
+def _free_minimiser(Q: Tensor, b: Tensor, sums: Tensor, totals: Tensor) -> Tensor:
+    m, k = b.numel(), totals.numel()
+    system = torch.zeros((m + k, m + k), dtype=torch.float64)
     system[:m, :m] = Q
-    system[:m, m] = system[m, :m] = weight
-    right = torch.cat([-b, b.new_full((1,), total)])
-    solved: Tensor = torch.linalg.solve(system, right)
-    # A small budget against large slopes cancels: the second solve gives back the digits that the first one lost.
-    solved = solved + torch.linalg.solve(system, right - system @ solved)
+    system[:m, m:] = sums.T
+    system[m:, :m] = sums
+    right = torch.cat([-b, totals])
+    solved: Tensor = torch.linalg.solve_ex(system, right)[0]
+    # The second solve gives back the digits that cancellation cost the first one.
+    solved = solved + torch.linalg.solve_ex(system, right - system @ solved)[0]
     return solved[:m]

@@ -1,10 +1,9 @@
-"""The maximum of a concave quadratic over bounds or a simplex, without a look at its numbers: nothing waits for a
-device.
+"""The maximum of a concave quadratic over bounds or a simplex, on the device: nothing waits for its numbers.
 
 Maximise ``g.d - d.A d / 2`` over the d with ``y + d`` in the set, A symmetric and positive definite, by primal-dual
 active sets. Solve for the coordinates that are taken to be free; hold those that leave their bounds, free those that a
 bound holds back; and again: Newton's method on the optimality conditions. Once nothing changes, the maximum is found.
-Seldom it goes round in circles instead, and whoever asks has to check; `quadratic_program` always ends.
+It may cycle instead, which is rare; the caller has to check. `over_sets` always ends.
 """
 
 from typing import NamedTuple

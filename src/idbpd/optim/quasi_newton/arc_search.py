@@ -1,4 +1,4 @@
-"""The search along the arc of a model for a point where the merit function is enough smaller."""
+"""The search along the arc of a model for a point where the merit function has sufficiently decreased."""
 
 import math
 from typing import NamedTuple
@@ -8,13 +8,14 @@ from torch import Tensor
 from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, attempt, complete
 from idbpd.optim.quasi_newton.merit import Merit
-from idbpd.optim.quasi_newton.penalty_model import Model, Proposal, violation
-from idbpd.optim.quasi_newton.speculative_trial import Ahead
+from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, Proposal, violation
+from idbpd.optim.quasi_newton.point import EvaluatedPoint
+from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
-_SUFFICIENT = 1e-4  # share of the model's reduction that must be real
-_SHORTEST = 1e-14
-_CREDIT = 4.0
-_DOUBTFUL = 30.0
+_SUFFICIENT = 1e-4  # share of the model's reduction that must be real (Armijo)
+_SHORTEST = 1e-14  # length of arc; shorter ones do not move x
+_CREDIT = 4.0  # times the promised fall of f that a step into the infeasible is credited with
+HIDDEN = 30.0  # times the noise of the merit function below which rounding hides a change
 
 
 class Found(NamedTuple):
@@ -31,95 +32,100 @@ class Unbounded(NamedTuple):
     """The objective has no lower bound along the arc."""
 
 
+class _Trial(NamedTuple):
+    evaluation: Evaluation
+    f: float
+    g: Tensor
+    moved: bool  # whether it differs from the start of the arc at all in this precision
+
+
 def search(
     oracle: Oracle,
-    here: Evaluation,
-    values: tuple[float, Tensor],
-    model: Model,
+    point: EvaluatedPoint,
+    model: PenaltyModel,
     merit: Merit,
     *,
-    doubt: float,
     t: float,
-    ahead: Ahead | None = None,
+    speculative: SpeculativeTrial | None = None,
 ) -> Found | Unbounded | None:
-    """Shorten the arc from ``t`` on until the merit function falls by a fair share of what the model says, up to
-    ``doubt``.
+    """Shorten the arc from ``t`` on until the merit function falls by a share of what the model says, up to its noise.
 
     A trial value that is not finite only shortens the arc. When the curvature of a constraint spoils the first trial
-    (the effect of Maratos), a second-order correction comes first: the model with the constraints' values at the trial.
-    A first trial that was evaluated ``ahead`` is not evaluated again. None when no length will do.
+    (the Maratos effect), a second-order correction comes first: the model with the constraints' values at the trial.
+    A first trial that was evaluated speculatively is not evaluated again. None when no length will do.
     """
-    f, g = values
-    start = merit.at(f, g)
+    start, noise = merit.at(point.f, point.g), merit.noise(point.g)
     refused, beyond = 0, None
     while t >= _SHORTEST:
         proposal = model.propose(t, merit.penalty)
         if not proposal.reduction > 0:
             break
-        if ahead is not None and ahead.is_trial(proposal):
-            evaluation, f_new, g_new, moved = ahead.evaluation, ahead.f, ahead.g, ahead.moved
-            if ahead.is_open and moved:
-                evaluation, f_new, g_new = _completed(oracle, evaluation, here)
-        else:
-            evaluation, f_new, g_new, moved = _tried(oracle, here.x + model.direction(proposal), here)
-        if not moved:
+        trial = _trial(oracle, point, model, proposal, speculative)
+        if not trial.moved:
             break
-        if f_new == -math.inf and merit.objective > 0 and truth((g_new <= 0).all()):
+        if trial.f == -math.inf and merit.objective > 0 and truth((trial.g <= 0).all()):
             return Unbounded()
-        new = _credited(merit, proposal, values, f_new, g_new)
-        if start - new >= _SUFFICIENT * proposal.reduction - doubt:
-            return Found(evaluation, proposal, g_new, refused, beyond)
-        if start - new >= -_DOUBTFUL * doubt and proposal.reduction <= _DOUBTFUL * doubt:
+        new = _trial_merit(merit, proposal, point, trial)
+        if start - new >= _SUFFICIENT * proposal.reduction - noise:
+            return Found(trial.evaluation, proposal, trial.g, refused, beyond)
+        if start - new >= -HIDDEN * noise and proposal.reduction <= HIDDEN * noise:
             # Rounding hides whether the point is better. Shorter steps would not show it either: trust the model.
-            return Found(evaluation, proposal, g_new, refused, beyond)
-        if (
-            refused == 0
-            and math.isfinite(new)
-            and violation(g_new) > proposal.violation
-            and number(proposal.multipliers.sum()) > 0
-        ):
-            corrected = model.propose(t, merit.penalty, g_new - proposal.change)
-            again, f_again, g_again, _ = _tried(oracle, here.x + model.direction(corrected), here)
-            gained = start - _credited(merit, proposal, values, f_again, g_again)
-            if gained >= _SUFFICIENT * proposal.reduction - doubt:
-                return Found(again, corrected, g_again, 1, evaluation.maximisers)
-        t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(g)))
+            return Found(trial.evaluation, proposal, trial.g, refused, beyond)
+        is_spoilt = math.isfinite(new) and violation(trial.g) > proposal.violation
+        if refused == 0 and is_spoilt and number(proposal.multipliers.sum()) > 0:
+            corrected = model.propose(t, merit.penalty, trial.g - proposal.change)
+            again = _evaluated(oracle, point, point.evaluation.x + model.direction(corrected))
+            if start - _trial_merit(merit, proposal, point, again) >= _SUFFICIENT * proposal.reduction - noise:
+                return Found(again.evaluation, corrected, again.g, 1, trial.evaluation.maximisers)
+        t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(point.g)))
         refused += 1
         if math.isfinite(new):
-            beyond = evaluation.maximisers
+            beyond = trial.evaluation.maximisers
     return None
 
 
-def _tried(oracle: Oracle, x: Tensor, here: Evaluation) -> tuple[Evaluation, float, Tensor, bool]:
-    """A trial, its values, and whether it differs from ``here`` at all in this precision: one wait for all, unless the
-    inner maxima want more.
-    """
+def _trial(
+    oracle: Oracle,
+    point: EvaluatedPoint,
+    model: PenaltyModel,
+    proposal: Proposal,
+    speculative: SpeculativeTrial | None,
+) -> _Trial:
+    """The trial that a proposal asks for; the speculative one, if that is it."""
+    if speculative is None or not speculative.is_trial(proposal):
+        return _evaluated(oracle, point, point.evaluation.x + model.direction(proposal))
+    trial = _Trial(speculative.evaluation, speculative.f, speculative.g, speculative.moved)
+    return _completed(oracle, point, trial) if speculative.is_open and trial.moved else trial
+
+
+def _evaluated(oracle: Oracle, point: EvaluatedPoint, x: Tensor) -> _Trial:
+    """A trial at ``x``: one wait for all its numbers, unless the inner maxima want more."""
+    here = point.evaluation
     evaluation = attempt(oracle, x, here.maximisers)
     f, g, error, moved = read(evaluation.f, evaluation.g, evaluation.error, (x != here.x).any())
-    if truth(error.isinf().any()) and truth(moved):
-        return *_completed(oracle, evaluation, here), True
-    return evaluation, number(f), g, truth(moved)
+    trial = _Trial(evaluation, number(f), g, truth(moved))
+    return _completed(oracle, point, trial) if truth(error.isinf().any()) and trial.moved else trial
 
 
-def _completed(oracle: Oracle, evaluation: Evaluation, here: Evaluation) -> tuple[Evaluation, float, Tensor]:
-    """A trial that could not be evaluated without waiting, and its values."""
-    evaluation = complete(oracle, evaluation, here.maximisers)
+def _completed(oracle: Oracle, point: EvaluatedPoint, trial: _Trial) -> _Trial:
+    """A trial that could not be evaluated without waiting, with its values."""
+    evaluation = complete(oracle, trial.evaluation, point.evaluation.maximisers)
     f, g = read(evaluation.f, evaluation.g)
-    return evaluation, number(f), g
+    return _Trial(evaluation, number(f), g, trial.moved)
 
 
-def _credited(merit: Merit, proposal: Proposal, values: tuple[float, Tensor], f_new: float, g_new: Tensor) -> float:
+def _trial_merit(merit: Merit, proposal: Proposal, point: EvaluatedPoint, trial: _Trial) -> float:
     """The merit of a trial, infinite where it has none.
 
     A step that makes the violation worse is not credited with more than a few times the fall of f that it promised: an
     objective that falls faster and faster in the infeasible would outbid any penalty.
     """
-    f, g = values
-    if not (math.isfinite(f_new) and truth(g_new.isfinite().all())):
+    f = trial.f
+    if not (math.isfinite(f) and truth(trial.g.isfinite().all())):
         return math.inf
-    if violation(g_new) > max(violation(g), proposal.violation):
-        f_new = max(f_new, f + _CREDIT * proposal.slope)
-    return merit.at(f_new, g_new)
+    if violation(trial.g) > max(violation(point.g), proposal.violation):
+        f = max(f, point.f + _CREDIT * proposal.slope)
+    return merit.at(f, trial.g)
 
 
 def _shrinkage(rise: float, slope: float) -> float:

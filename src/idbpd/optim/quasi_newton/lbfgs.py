@@ -1,11 +1,19 @@
-"""The metric H in which a direction is steepest: a limited-memory BFGS inverse of the Lagrangian's Hessian, or a scaled
-identity.
+"""The metric H of the default method: a limited-memory BFGS inverse of the Lagrangian's Hessian, or a scaled identity.
+
+A step teaches the next metric by the change of the Lagrangian's gradient along it. All decisions are made on the
+device, by selection: the host need not know a number to enqueue the next metric.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from idbpd.optim.oracle import Gradients
+
+# Powell: s'y is kept at least this share of s'Bs. Curvature along constraints may be negative.
+_DAMPING = 0.1
 
 
 class Metric(NamedTuple):
@@ -61,3 +69,66 @@ def identity(like: Tensor, scale: float | Tensor = 1.0) -> Metric:
     if not isinstance(scale, Tensor):
         scale = torch.full((), scale, dtype=torch.float64, device=like.device)
     return Metric(scale, none, none, small, small)
+
+
+class Step(NamedTuple):
+    """A step s = -t H v in the metric H, where v = sum of ``weights`` times the gradients at its beginning."""
+
+    s: Tensor
+    weights: Tensor  # (1 + c,) on the host: a and the multipliers
+    t: float
+    before: Gradients
+    after: Gradients
+
+
+class LearntMetric(NamedTuple):
+    """A metric, and whether the step has taught it anything (a boolean on the device); if not, it is the old one with
+    an empty pair.
+    """
+
+    metric: Metric
+    kept: Tensor
+
+
+def learn_pair(metric: Metric, step: Step, memory: int) -> LearntMetric:
+    """The quasi-Newton metric after a step.
+
+    The change y is taken with the same weights at both ends, so that it measures the Lagrangian's curvature and not
+    the change of the multipliers. Along constraints that curvature may be negative; Powell's damping mixes in
+    B s = -t v, which is known without B, until s'y is a fair share of s'Bs.
+    """
+    v, y, (ss, sy, yy, sv, vv, size) = _changes(step)
+    t, sBs = step.t, -step.t * sv
+    blur = (20 * torch.finfo(v.dtype).eps * size).square()  # a change of gradient as small as this is rounding
+    # Where the metric promised a change that could be measured, and there is none, there is as good as no curvature.
+    unseen = yy <= blur
+    sy = torch.where(unseen, 0.0, sy)
+    scale = torch.where(sy > 1e-8 * (ss * yy).sqrt(), sy / yy, metric.scale)
+    theta = torch.where(sy < _DAMPING * sBs, (1 - _DAMPING) * sBs / (sBs - sy), 1.0).to(v.dtype)
+    y = theta * torch.where(unseen, 0.0, y) - (1 - theta) * t * v
+    # A step too short to measure teaches nothing.
+    kept = ~(unseen & (t * t * vv <= blur)) & (sBs > 0) & sy.isfinite()
+    return LearntMetric(metric.updated(step.s, y, torch.maximum(sy, _DAMPING * sBs), scale, kept, memory), kept)
+
+
+def learn_scale(metric: Metric, step: Step) -> LearntMetric:
+    """The identity metric after a step: its scale, a step size, grows by at most sqrt 2 and stays below 1/(2L).
+
+    L is the curvature of the Lagrangian that the step has seen.
+    """
+    _, _, (ss, _, yy, *_) = _changes(step)
+    grown = math.sqrt(2) * metric.scale * step.t
+    scale = torch.where(yy > 0, torch.minimum(grown, 0.5 * (ss / yy).sqrt()), grown)
+    return LearntMetric(identity(step.s, scale), torch.ones_like(scale, dtype=torch.bool))
+
+
+def _changes(step: Step) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+    """v, y, and s's, s'y, y'y, s'v, v'v and the size of the terms that v is a sum of."""
+    s, weights, _, old, new = step
+    w = weights.to(s)
+    v = w[0] * old.f + w[1:] @ old.g
+    y = w[0] * new.f + w[1:] @ new.g - v
+    norms = torch.linalg.vector_norm(torch.cat([old.f.unsqueeze(0), old.g]), dim=1)
+    vectors = torch.stack([s, y, v]).to(torch.float64)
+    (ss, sy, sv), (_, yy, _), (_, _, vv) = (row.unbind() for row in (vectors @ vectors.T).unbind())
+    return v, y, (ss, sy, yy, sv, vv, (w.abs() @ norms).to(torch.float64))

@@ -1,12 +1,12 @@
-"""`IDBPD`: the default method, the dynamic barrier in a quasi-Newton metric with a safeguarded search.
+"""`IDBPD`: the default method, sequential quadratic programming with the dynamic barrier, in a quasi-Newton metric.
 
-It is ours, not the paper's: Theorem 2 does not cover it (it covers `IDBPD.paper`). What it has in common with Algorithm
-1 is the quadratic program of the direction, with the barrier g_i itself in place of alpha_k ||grad g_i||, the metric H
-in place of the identity, and multipliers that stay below a penalty parameter.
+It is ours, not the paper's: Theorem 2 does not cover it (it covers `IDBPD.paper`). It shares with Algorithm 1 the
+quadratic program of the direction. The barrier is g_i itself instead of alpha_k ||grad g_i||, the metric is H instead
+of the identity, and multipliers stay below a penalty parameter.
 
-Where the worst case is not unique, f or a g has a kink, and one maximiser gives neither a direction nor a certificate.
-`jumps` recognises that, and the phase in `exchange` goes on with several worst cases at once. It needs an oracle that
-knows its terms at any y and w (`TermOracle`), as that of a `Problem` does; without one nothing of this happens.
+A step minimises a quadratic model of the merit function f + mu max_i [g_i]_+ (`penalty_model`), searches along the arc
+that the model traces as it is shortened (`arc_search`), and updates H on the way (`lbfgs`). `phases` says when the
+violation is minimised alone, and when several worst cases are needed.
 """
 
 from collections.abc import Callable
@@ -24,27 +24,30 @@ from idbpd.optim.paper.algorithm1 import Algorithm1
 from idbpd.optim.paper.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.quasi_newton import restoration
 from idbpd.optim.quasi_newton.arc_search import Found, Unbounded, search
-from idbpd.optim.quasi_newton.merit import Merit, steer
-from idbpd.optim.quasi_newton.penalty_model import Model, violation
+from idbpd.optim.quasi_newton.lbfgs import Step, learn_pair, learn_scale
+from idbpd.optim.quasi_newton.merit import Merit
+from idbpd.optim.quasi_newton.penalty import Penalty, choose_penalty
+from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, violation
 from idbpd.optim.quasi_newton.phases import (
     UNBOUNDED,
     IDBPDState,
+    Phase,
+    after_bundle_step,
+    after_step,
+    begin_restoration,
+    check_for_kink,
     displace,
-    ended,
-    exchanged,
-    forgetful,
-    judged,
-    leave,
-    restore,
-    visited,
-    watched,
+    end,
+    end_restoration,
+    leave_infeasible,
+    reset_metric,
+    visit,
 )
 from idbpd.optim.quasi_newton.point import Arrival, arrive
-from idbpd.optim.quasi_newton.secant import Step, learn_pair, learn_scale
-from idbpd.optim.quasi_newton.speculative_trial import Outlook
+from idbpd.optim.quasi_newton.speculative_trial import Forecast
 
-_NOTICEABLE, _STAGNATION = 0.9, 50  # a violation that has not fallen to this share in so many steps is stagnant
 _NO_GAIN = 1e-10  # relative fall of the merit function that counts as none
+_SHORT = 0.1  # length of arc below which steps are short
 
 
 @final
@@ -107,110 +110,128 @@ class IDBPD:
     def init(self, oracle: Oracle, x: Tensor) -> IDBPDState:
         """The start, with the identity as the metric."""
         none = torch.zeros(oracle.constraint_count, dtype=torch.float64)
-        place, slopes, *_ = visited(oracle, x, oracle.start(x), none)
-        floor = -max(1.0, abs(place.f)) / torch.finfo(x.dtype).eps ** 2
+        point, in_metric, *_ = visit(oracle, x, oracle.start(x), none)
         return IDBPDState(
-            place, slopes, None, 0.0, False, torch.inf, 0, 1.0, floor, none, None, torch.inf, 0, place.worst, 0, None
+            phase=Phase.DESCENT,
+            point=point,
+            in_metric=in_metric,
+            t=1.0,
+            margin=none,
+            penalty=Penalty(),
+            floor=-max(1.0, abs(point.f)) / torch.finfo(x.dtype).eps ** 2,
+            best_worst=point.worst,
         )
 
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best; at a kink, with the weights of its worst cases."""
-        if state.exchange is not None:
-            return state.exchange.iterate
-        place = state.place
-        return Iterate(place.evaluation, place.gradients, place.multipliers, place.residuals, place.worst)
+        if state.bundle is not None:
+            return state.bundle.iterate
+        point = state.point
+        return Iterate(point.evaluation, point.gradients, point.multipliers, point.residuals, point.worst)
 
     def verdict(self, state: IDBPDState) -> Verdict | None:
         """Why no further step is possible, or None."""
         return state.verdict
 
     def step(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
-        """Minimise the model, search along its arc, go there, and learn the curvature on the way."""
-        if state.exchange is not None and isinstance(oracle, TermOracle):
-            return exchanged(oracle, state, bundle_step.step(oracle, state.exchange, tolerance, self.memory))
-        now = violation(state.place.g)
-        fallen = now <= _NOTICEABLE * state.milestone
-        state = state._replace(
-            milestone=now if fallen else state.milestone, since_milestone=0 if fallen else state.since_milestone + 1
-        )
-        if state.restoring_from is not None:
-            if now <= max(0.1 * tolerance, 1e-4 * state.restoring_from):
-                state = forgetful(state)._replace(restoring_from=None, penalty=0.0, patient=False)
-            elif restoration.has_no_descent(state.place, tolerance):
+        """One step of the phase that the run is in."""
+        if state.bundle is not None and isinstance(oracle, TermOracle):
+            return after_bundle_step(oracle, state, bundle_step.step(oracle, state.bundle, tolerance, self.memory))
+        now = violation(state.point.g)
+        state = state._replace(penalty=state.penalty.after_step(now))
+        if state.phase is Phase.RESTORATION:
+            if now <= max(0.1 * tolerance, 1e-4 * state.restoration.began_with):
+                state = end_restoration(state)
+            elif restoration.has_no_descent(state.point, tolerance):
                 return displace(oracle, state)
         while True:
             moved = self._move(oracle, state, tolerance)
             if moved is not None:
                 return moved
-            if state.slopes.metric.steps.shape[0] == 0:
+            if state.in_metric.metric.steps.shape[0] == 0:
                 break
             # Nothing along this arc: what was learnt about curvature misleads. Once more without it.
-            state = forgetful(state)
+            state = reset_metric(state)
         if now <= tolerance:
-            return ended(oracle, state, tolerance, "no step reduces the merit function beyond rounding")
-        return leave(oracle, state, tolerance)
+            return end(oracle, state, tolerance, "no step reduces the merit function beyond rounding")
+        return leave_infeasible(oracle, state, tolerance)
 
     def _move(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
-        """One search with the metric as it is; None when it finds nothing."""
-        place, slopes, restoring = state.place, state.slopes, state.restoring_from is not None
-        model = Model(slopes.rows, slopes.gram, place.g, state.margin, 0.0 if restoring else 1.0)
+        """Minimise the model, search along its arc, go there and learn the curvature; None when nothing is found."""
+        point, in_metric, restoring = state.point, state.in_metric, state.phase is Phase.RESTORATION
+        model = PenaltyModel(
+            in_metric.rows, in_metric.gram, point.g, margin=state.margin, objective=0.0 if restoring else 1.0
+        )
         if not truth((model.gram.diagonal() >= 0).all()):
             return None  # rounding has cost the metric its definiteness
-        penalty, hopeless = 1.0, False
+        mu, hopeless = 1.0, False
         if not restoring:
-            patient = state.patient and state.since_milestone <= _STAGNATION
-            penalty, hopeless = steer(model, state.penalty, tolerance, struggling=state.t < 0.1, patient=patient)
-        if hopeless and violation(place.g) > tolerance:
-            if state.patient:
-                return restore(state)
+            mu, hopeless = choose_penalty(model, state.penalty, tolerance, steps_are_short=state.t < _SHORT)
+        if hopeless and violation(point.g) > tolerance:
+            if state.penalty.is_patient:
+                return begin_restoration(state)
             # Before the objective is given up: with a small penalty, both may fall together.
-            return forgetful(state)._replace(patient=True, penalty=0.0, milestone=torch.inf)
-        merit = Merit(model.objective, penalty, place.doubts)
-        doubt = merit.noise(place.g)
-        t, values = _first_length(state.t), (place.f, place.g)
+            patient = state.penalty._replace(mu=0.0, is_patient=True, milestone=torch.inf)
+            return reset_metric(state)._replace(penalty=patient)
+        merit = Merit(model.objective, mu, point.value_errors)
+        t = _first_length(state.t)
         while True:
-            found = search(oracle, place.evaluation, values, model, merit, doubt=doubt, t=t, ahead=state.ahead)
+            found = search(oracle, point, model, merit, t=t, speculative=state.speculative)
             if found is None:
                 return None
             if isinstance(found, Unbounded):
                 return state._replace(verdict=UNBOUNDED)
-            # By how much the linearised constraints were too low.
-            margin = (found.g - place.g - found.proposal.change).clamp(min=0)
             following = state._replace(
-                penalty=penalty, margin=margin, t=1.0 if self.metric == "identity" else found.proposal.t
+                penalty=state.penalty._replace(mu=mu),
+                margin=(found.g - point.g - found.proposal.change).clamp(min=0),
+                t=1.0 if self.metric == "identity" else found.proposal.t,
             )
-            there, learnt, ahead, _ = self._go(oracle, following, found)
+            there, learnt, speculative, _ = self._go(oracle, following, found)
             if there.worst < torch.inf:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
-        state = following._replace(place=there, slopes=learnt, ahead=ahead)
-        gain, nothing = merit.at(*values) - merit.at(there.f, there.g), _NO_GAIN * abs(merit.at(*values))
-        gained = there.worst < state.best_worst or gain > nothing
-        stalled = 0 if there.worst < state.best_worst or found.proposal.reduction > doubt else state.stalled + 1
-        state = state._replace(stalled=stalled, best_worst=min(there.worst, state.best_worst))
-        state = judged(oracle, state, tolerance)
-        return watched(oracle, state, state.jumps.after(place.evaluation.maximisers, found, gained=gained), tolerance)
+        before = merit.at(point.f, point.g)
+        is_better = there.worst < state.best_worst
+        gained = is_better or before - merit.at(there.f, there.g) > _NO_GAIN * abs(before)
+        is_visible = is_better or found.proposal.reduction > merit.noise(point.g)
+        state = following._replace(
+            point=there,
+            in_metric=learnt,
+            speculative=speculative,
+            hidden_steps=0 if is_visible else state.hidden_steps + 1,
+            best_worst=min(there.worst, state.best_worst),
+        )
+        state = after_step(oracle, state, tolerance)
+        watch = state.watch.after(point.evaluation.maximisers, found, gained=gained)
+        return check_for_kink(oracle, state, watch, tolerance)
 
     def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> Arrival:
-        """Go where a search has ended, learn about curvature on the way, and look ahead."""
-        place, metric = state.place, state.slopes.metric
+        """Go where a search has ended, and learn about curvature on the way."""
+        point, metric = state.point, state.in_metric.metric
         gradients = oracle.differentiate(found.evaluation)
-        s = found.evaluation.x - place.evaluation.x
-        step = Step(s, found.proposal.weights, found.proposal.t, place.gradients, gradients)
+        s = found.evaluation.x - point.evaluation.x
+        step = Step(s, found.proposal.weights, found.proposal.t, before=point.gradients, after=gradients)
         learnt = learn_scale(metric, step) if self.metric == "identity" else learn_pair(metric, step, self.memory)
-        outlook = None
-        if s.device.type != "cpu":  # where there is something to wait for
-            outlook = self._outlook(oracle, state, found)
-        return arrive(found.evaluation, gradients, place.certifying, learnt, metric, outlook)
+        # On an accelerator, which is worth not waiting for, the next trial is evaluated as well.
+        forecast = _forecast(oracle, state, found) if s.device.type != "cpu" else None
+        return arrive(found.evaluation, gradients, point.host_multipliers, learnt, metric, forecast)
 
-    def _outlook(self, oracle: Oracle, state: IDBPDState, found: Found) -> Outlook:
-        """What the next search will look like, as far as ``state`` and the values found tell."""
-        t, objective, penalty = _first_length(state.t), 1.0, state.penalty
-        budget = 10 * penalty if t == 1 else penalty  # `steer` raises it so far where a full step wants more
-        if state.restoring_from is not None:
-            objective, penalty, budget = 0.0, 1.0, 1.0
-        positive = found.proposal.multipliers > 0
-        return Outlook(oracle, t, objective, found.g, state.margin, penalty, budget, positive)
+
+def _forecast(oracle: Oracle, state: IDBPDState, found: Found) -> Forecast:
+    """What the next search will look like, as far as ``state`` and the values found tell."""
+    t, restoring = _first_length(state.t), state.phase is Phase.RESTORATION
+    mu = 1.0 if restoring else state.penalty.mu
+    return Forecast(
+        oracle=oracle,
+        t=t,
+        objective=0.0 if restoring else 1.0,
+        g=found.g,
+        margin=state.margin,
+        penalty=mu,
+        # `choose_penalty` raises it tenfold at most, where a full step wants more.
+        budget=10 * mu if t == 1 and not restoring else mu,
+        positive=found.proposal.multipliers > 0,
+    )
 
 
 def _first_length(last: float) -> float:

@@ -34,7 +34,7 @@ class Proposal(NamedTuple):
         return self.weights[1:]
 
 
-class Model(NamedTuple):
+class PenaltyModel(NamedTuple):
     """Everything about a point that directions are made of. ``gram`` and ``g`` are small and live on the host in
     float64.
     """

@@ -1,7 +1,11 @@
-"""Where a run of `IDBPD` turns: to minimising the violation alone, away from a point at random, to the phase for kinks,
-or to its end.
+"""The phases of the default method, its state, and the turns from one phase to another or to the end.
+
+DESCENT      the merit function f + mu max_i [g_i]_+ is decreased
+RESTORATION  no penalty was enough: the violation alone is decreased, until it is gone or has no descent
+BUNDLE       the worst case is not unique: several worst cases give direction and certificate (`optim.kinks`)
 """
 
+from enum import Enum
 from typing import NamedTuple, TypeGuard
 
 import torch
@@ -9,158 +13,194 @@ from torch import Tensor
 
 from idbpd.optim.device_reads import number, truth
 from idbpd.optim.kinks import bundle_step
-from idbpd.optim.kinks.bundle import no_cuts
-from idbpd.optim.kinks.bundle_step import Exchange
-from idbpd.optim.kinks.detect import Jumps, look
+from idbpd.optim.kinks.bundle import empty_bundle
+from idbpd.optim.kinks.bundle_step import BundleState
+from idbpd.optim.kinks.detect import KinkWatch, find_kink
 from idbpd.optim.method import Status, Verdict
 from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, PromptOracle, TermOracle, attempt
 from idbpd.optim.quasi_newton import restoration
-from idbpd.optim.quasi_newton.lbfgs import identity
+from idbpd.optim.quasi_newton.lbfgs import LearntMetric, identity
+from idbpd.optim.quasi_newton.penalty import Penalty
 from idbpd.optim.quasi_newton.penalty_model import violation
-from idbpd.optim.quasi_newton.point import Arrival, Place, Slopes, arrive, unlearnt
-from idbpd.optim.quasi_newton.secant import Learnt
-from idbpd.optim.quasi_newton.speculative_trial import Ahead
+from idbpd.optim.quasi_newton.point import Arrival, EvaluatedPoint, MetricGradients, arrive, in_scaled_identity
+from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
-_ROUNDING = "rounding hides any further progress"
-_LONG = 0.1  # length of arc
+_LONG = 0.1  # length of arc: at a kink steps get shorter and shorter, and so they are not as long as this
 _PATIENCE = 30  # steps whose gain rounding hides, without a better residual, before the run ends
+UNBOUNDED = Verdict(Status.DIVERGED, "the objective is unbounded below")
+_ROUNDING = "rounding hides any further progress"
+
+
+class Phase(Enum):
+    """What the next step does."""
+
+    DESCENT = "descent"
+    RESTORATION = "restoration"
+    BUNDLE = "bundle"
+
+
+class RestorationMemory(NamedTuple):
+    """What restorations remember."""
+
+    began_with: float = 0.0  # the violation when the present one began
+    least_violation: float = torch.inf  # the least violation from which there was no descent
+    displacements: int = 0  # how often such a point was left at random without gain
 
 
 class IDBPDState(NamedTuple):
-    """Where the run is, its metric, and what its safeguards remember."""
+    """Where the run is, in which phase, and what its safeguards remember."""
 
-    place: Place
-    slopes: Slopes
-    ahead: Ahead | None  # the first trial of the next search, where it has been made already
-    penalty: float  # mu of the merit function; 0 before it is first chosen
-    patient: bool  # whether the penalty is chosen patiently: after the first time that no penalty seemed enough
-    milestone: float  # the violation when it had last fallen noticeably
-    since_milestone: int  # steps since then
+    phase: Phase
+    point: EvaluatedPoint
+    in_metric: MetricGradients
     t: float  # the length of arc that the last search accepted
-    floor: float  # an objective below this counts as unbounded
     margin: Tensor  # (c,) by how much the last step's linearised constraints were too low
-    restoring_from: float | None  # the violation at which restoration began; None outside of it
-    least_violation: float  # the least violation from which there was no descent
-    displacements: int  # how often such a point was left at random without gain
-    best_worst: float
-    stalled: int  # steps in the noise of rounding without a better residual
-    verdict: Verdict | None
-    jumps: Jumps = Jumps()  # what is remembered to recognise a kink
-    exchange: Exchange | None = None  # the phase for kinks; None outside of it
+    penalty: Penalty
+    floor: float  # an objective below this counts as unbounded
+    best_worst: float  # the least worst residual so far
+    hidden_steps: int = 0  # steps in a row whose gain rounding hides, without a better residual
+    restoration: RestorationMemory = RestorationMemory()
+    watch: KinkWatch = KinkWatch()
+    bundle: BundleState | None = None  # in the phase BUNDLE
+    speculative: SpeculativeTrial | None = None  # the first trial of the next search, where it was made already
+    verdict: Verdict | None = None  # why the run is over
 
 
-UNBOUNDED = Verdict(Status.DIVERGED.value, "the objective is unbounded below")
-
-
-def afresh(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> Arrival:
-    """A place that no step led to."""
+def new_point(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> Arrival:
+    """An evaluated point that no step led to, in the identity metric."""
     metric = identity(evaluation.x)
     kept = torch.ones((), dtype=torch.bool, device=evaluation.x.device)
-    return arrive(evaluation, oracle.differentiate(evaluation), around, Learnt(metric, kept), metric)
+    return arrive(evaluation, oracle.differentiate(evaluation), around, LearntMetric(metric, kept), metric)
 
 
-def visited(oracle: Oracle, x: Tensor, warm: Maximisers, around: Tensor) -> Arrival:
-    """A point that is evaluated here for the first time, with one wait if the inner maxima do not want more."""
-    arrival = afresh(oracle, attempt(oracle, x, warm), around)
+def visit(oracle: Oracle, x: Tensor, warm: Maximisers, around: Tensor) -> Arrival:
+    """Evaluate a point that no step led to, with one wait if the inner maxima do not want more."""
+    arrival = new_point(oracle, attempt(oracle, x, warm), around)
     if not (arrival.is_open and isinstance(oracle, PromptOracle)):
         return arrival
-    return afresh(oracle, oracle.complete(arrival.place.evaluation, warm), around)
+    return new_point(oracle, oracle.complete(arrival.point.evaluation, warm), around)
 
 
-def forgetful(state: IDBPDState) -> IDBPDState:
+def reset_metric(state: IDBPDState) -> IDBPDState:
     """``state`` without what was learnt about curvature, besides its scale."""
-    return state._replace(slopes=unlearnt(state.place, state.slopes.scale), ahead=None, t=1.0)
+    return state._replace(in_metric=in_scaled_identity(state.point, state.in_metric.scale), speculative=None, t=1.0)
 
 
-def judged(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
-    """``state`` after a step, turned elsewhere or ended where going on like this leads nowhere."""
-    infeasible = violation(state.place.g) > tolerance
-    if state.place.f < state.floor:
-        return restore(state) if infeasible else state._replace(verdict=UNBOUNDED)
-    if state.stalled < _PATIENCE:
+def after_step(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
+    """Turn elsewhere, or end, where going on like this leads nowhere."""
+    infeasible = violation(state.point.g) > tolerance
+    if state.point.f < state.floor:
+        return begin_restoration(state) if infeasible else state._replace(verdict=UNBOUNDED)
+    if state.hidden_steps < _PATIENCE:
         return state
     if infeasible:
-        return leave(oracle, state._replace(stalled=0), tolerance)
-    if state.t >= _LONG and state.slopes.metric.steps.shape[0] > 0:
-        # At a kink steps get shorter and shorter: where they are long in a metric that knows the curvature, several
-        # worst cases have nothing to explain.
-        return state._replace(verdict=Verdict(Status.MAX_STEPS.value, _ROUNDING))
-    return ended(oracle, state, tolerance, _ROUNDING)
+        return leave_infeasible(oracle, state._replace(hidden_steps=0), tolerance)
+    if state.t >= _LONG and state.in_metric.metric.steps.shape[0] > 0:
+        # Steps are long in a metric that knows the curvature: several worst cases have nothing to explain.
+        return state._replace(verdict=Verdict(Status.MAX_STEPS, _ROUNDING))
+    return end(oracle, state, tolerance, _ROUNDING)
 
 
-def ended(oracle: Oracle, state: IDBPDState, tolerance: float, reason: str) -> IDBPDState:
+def end(oracle: Oracle, state: IDBPDState, tolerance: float, reason: str) -> IDBPDState:
     """The end at a feasible point without a certificate, unless several worst cases can still give one."""
-    resolved = _resolving(oracle, state, tolerance)
-    return resolved or state._replace(verdict=Verdict(Status.MAX_STEPS.value, reason))
+    tried = _begin_bundle(oracle, state, tolerance)
+    return tried or state._replace(verdict=Verdict(Status.MAX_STEPS, reason))
 
 
-def _resolving(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
-    """``state`` in the phase for kinks; None where there can be none, or the phase was of no use."""
-    here, jumps = state.place.evaluation, state.jumps
-    if not (jumps.can_be_resolved and _has_several(oracle, here)):
+def leave_infeasible(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
+    """What to do at an infeasible point from which no search makes progress."""
+    if state.phase is not Phase.RESTORATION:
+        return begin_restoration(state)
+    return _begin_bundle(oracle, state, tolerance) or displace(oracle, state)
+
+
+def begin_restoration(state: IDBPDState) -> IDBPDState:
+    """Begin to minimise the violation alone, in a metric of its own."""
+    in_metric = in_scaled_identity(state.point, restoration.first_scale(state.point))
+    memory = state.restoration._replace(began_with=violation(state.point.g))
+    return state._replace(phase=Phase.RESTORATION, restoration=memory, in_metric=in_metric, speculative=None, t=1.0)
+
+
+def end_restoration(state: IDBPDState) -> IDBPDState:
+    """Take the objective up again, with a penalty that is chosen anew."""
+    penalty = state.penalty._replace(mu=0.0, is_patient=False)
+    return reset_metric(state)._replace(phase=Phase.DESCENT, penalty=penalty)
+
+
+def displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
+    """Leave at random a point where the violation has no descent, or say that the constraints cannot be met."""
+    memory, now = state.restoration, violation(state.point.g)
+    count = 0 if now < memory.least_violation * (1 - 1e-6) else memory.displacements
+    least = min(now, memory.least_violation)
+    if count >= restoration.ATTEMPTS:
+        reason = f"the violation {least:.3e} cannot be reduced near this point"
+        return state._replace(verdict=Verdict(Status.INFEASIBLE, reason))
+    here = state.point.evaluation
+    there = visit(oracle, restoration.displaced(here.x, count), here.maximisers, state.point.host_multipliers).point
+    point = there if there.worst < torch.inf else state.point
+    return state._replace(
+        phase=Phase.RESTORATION,
+        restoration=memory._replace(least_violation=least, displacements=count + 1),
+        point=point,
+        in_metric=in_scaled_identity(point, restoration.first_scale(point)),
+        speculative=None,
+        t=1.0,
+    )
+
+
+def check_for_kink(oracle: Oracle, state: IDBPDState, watch: KinkWatch, tolerance: float) -> IDBPDState:
+    """Turn to several worst cases where there seems to be a kink; end where nothing has been gained for long."""
+    if state.verdict is not None or state.phase is Phase.BUNDLE or not isinstance(oracle, TermOracle):
+        return state
+    state = state._replace(watch=watch)
+    if watch.is_stagnant:
+        return end(oracle, state, tolerance, "no step gains anything")
+    if not (watch.is_suspicious and watch.may_try_bundle and _has_several(oracle, state.point.evaluation)):
+        return state
+    restoring = state.phase is Phase.RESTORATION
+    begun = find_kink(oracle, state.point, watch, state.penalty.mu, tolerance, restoring=restoring)
+    if begun is None:
+        return state._replace(watch=watch.after_false_alarm())
+    return state._replace(phase=Phase.BUNDLE, bundle=begun)
+
+
+def after_bundle_step(oracle: TermOracle, state: IDBPDState, bundle: BundleState) -> IDBPDState:
+    """``state`` after a step with several worst cases; where these have nothing more to offer, back to one."""
+    if not bundle.over:
+        unbounded = number(bundle.values[0]) < state.floor and violation(bundle.values[1:]) == 0
+        return state._replace(bundle=bundle, verdict=UNBOUNDED if unbounded else None)
+    point, in_metric, *_ = new_point(oracle, bundle.iterate.evaluation, state.point.host_multipliers)
+    moved = truth((point.evaluation.x != state.point.evaluation.x).any())
+    state = state._replace(
+        phase=Phase.DESCENT,
+        bundle=None,
+        point=point,
+        in_metric=in_metric,
+        speculative=None,
+        t=1.0,
+        margin=torch.zeros_like(point.g),
+        penalty=state.penalty._replace(mu=0.0),
+        hidden_steps=0,
+        best_worst=min(point.worst, state.best_worst),
+        watch=state.watch.after_bundle(moved=moved),
+    )
+    if bundle.stuck:
+        memory = state.restoration._replace(began_with=violation(point.g))
+        return displace(oracle, state._replace(restoration=memory, watch=KinkWatch()))
+    return state
+
+
+def _begin_bundle(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
+    """``state`` in the phase BUNDLE; None where one worst case is all there is, or the phase was of no use before."""
+    here, watch = state.point.evaluation, state.watch
+    if not (watch.may_try_bundle and _has_several(oracle, here)):
         return None
-    cuts, _ = no_cuts(here.x).with_points(oracle, here.x, [here.maximisers, *jumps.recent])
-    return state._replace(exchange=bundle_step.begin(oracle, here, cuts, state.penalty, tolerance))
+    bundle, _ = empty_bundle(here.x).with_points(oracle, here.x, [here.maximisers, *watch.recent])
+    return state._replace(
+        phase=Phase.BUNDLE, bundle=bundle_step.begin(oracle, here, bundle, state.penalty.mu, tolerance)
+    )
 
 
 def _has_several(oracle: Oracle, here: Evaluation) -> TypeGuard[TermOracle]:
     """Whether a term is a maximum, of which several worst cases can be looked at."""
     return isinstance(oracle, TermOracle) and any(p is not None for p in (here.maximisers.y, *here.maximisers.w))
-
-
-def watched(oracle: Oracle, state: IDBPDState, jumps: Jumps, tolerance: float) -> IDBPDState:
-    """``state`` after a step, in the phase for kinks where there seems to be one, ended where it gets nowhere."""
-    if state.verdict is not None or state.exchange is not None or not isinstance(oracle, TermOracle):
-        return state
-    is_hopeless = not jumps.can_be_resolved or not _has_several(oracle, state.place.evaluation)
-    if jumps.is_stagnant:
-        return ended(oracle, state._replace(jumps=jumps), tolerance, "no step gains anything")
-    if not is_hopeless and jumps.is_suspicious:
-        restoring = state.restoring_from is not None
-        begun = look(oracle, state.place, jumps, state.penalty, tolerance, restoring=restoring)
-        if begun is not None:
-            return state._replace(jumps=jumps, exchange=begun)
-        jumps = jumps.unfounded()
-    return state._replace(jumps=jumps)
-
-
-def exchanged(oracle: TermOracle, state: IDBPDState, following: Exchange) -> IDBPDState:
-    """``state`` after a step of the phase for kinks."""
-    if not following.over:
-        unbounded = number(following.values[0]) < state.floor and violation(following.values[1:]) == 0
-        return state._replace(exchange=following, verdict=UNBOUNDED if unbounded else None)
-    place, slopes, *_ = afresh(oracle, following.iterate.evaluation, state.place.certifying)
-    moved = truth((place.evaluation.x != state.place.evaluation.x).any())
-    state = state._replace(place=place, slopes=slopes, ahead=None, t=1.0, margin=torch.zeros_like(place.g))
-    state = state._replace(exchange=None, penalty=0.0, stalled=0, best_worst=min(place.worst, state.best_worst))
-    if following.stuck:
-        return displace(oracle, state._replace(restoring_from=violation(place.g), jumps=Jumps()))
-    return state._replace(restoring_from=None, jumps=state.jumps.unresolved(moved=moved))
-
-
-def leave(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
-    """What to do at an infeasible point from which no search gets on."""
-    if state.restoring_from is None:
-        return restore(state)
-    return _resolving(oracle, state, tolerance) or displace(oracle, state)
-
-
-def restore(state: IDBPDState) -> IDBPDState:
-    """Begin to minimise the violation alone, in a metric of its own."""
-    slopes = unlearnt(state.place, restoration.first_scale(state.place))
-    return state._replace(restoring_from=violation(state.place.g), slopes=slopes, ahead=None, t=1.0)
-
-
-def displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
-    """Leave at random a point where the violation has no descent, or say that the constraints cannot be met."""
-    now = violation(state.place.g)
-    count = 0 if now < state.least_violation * (1 - 1e-6) else state.displacements
-    least = min(now, state.least_violation)
-    if count >= restoration.ATTEMPTS:
-        reason = f"the violation {least:.3e} cannot be reduced near this point"
-        return state._replace(verdict=Verdict(Status.INFEASIBLE.value, reason))
-    here = state.place.evaluation
-    there = visited(oracle, restoration.displaced(here.x, count), here.maximisers, state.place.certifying).place
-    place = there if there.worst < torch.inf else state.place
-    slopes = unlearnt(place, restoration.first_scale(place))
-    return state._replace(place=place, slopes=slopes, ahead=None, t=1.0, least_violation=least, displacements=count + 1)

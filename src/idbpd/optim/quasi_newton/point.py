@@ -1,4 +1,4 @@
-"""All that a method knows of the point where it is, and how it comes to know it with one wait for the device."""
+"""All that the method knows of the point where it is, and how it comes to know it with one wait for the device."""
 
 import math
 from typing import NamedTuple
@@ -10,30 +10,29 @@ from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.kkt import Residuals, residuals
 from idbpd.optim.oracle import Evaluation, Gradients
 from idbpd.optim.qp.active_set import minimise_on_orthant
-from idbpd.optim.quasi_newton.lbfgs import Metric, identity
-from idbpd.optim.quasi_newton.merit import doubts
-from idbpd.optim.quasi_newton.secant import Learnt
-from idbpd.optim.quasi_newton.speculative_trial import Ahead, Outlook
+from idbpd.optim.quasi_newton.lbfgs import LearntMetric, Metric, identity
+from idbpd.optim.quasi_newton.merit import value_errors
+from idbpd.optim.quasi_newton.speculative_trial import Forecast, SpeculativeTrial
 
 
-class Place(NamedTuple):
-    """A point with all that is known there. What comes after the residuals is on the host."""
+class EvaluatedPoint(NamedTuple):
+    """A point with its values, gradients and residuals. Everything after the residuals is on the host."""
 
     evaluation: Evaluation
     gradients: Gradients
-    multipliers: Tensor
+    multipliers: Tensor  # (c,) those that certify the point best
     residuals: Residuals
     f: float
     g: Tensor
     worst: float  # of the residuals; infinite where a value or a gradient is not finite
-    doubts: tuple[float, ...]  # by how much f and each g may be wrong
-    certifying: Tensor  # (c,) the multipliers
-    products: Tensor  # (1 + c, 1 + c) inner products of the gradients
+    value_errors: tuple[float, ...]  # by how much f and each g may be wrong
+    host_multipliers: Tensor  # (c,) the multipliers once more
+    gram: Tensor  # (1 + c, 1 + c) inner products of the gradients
     length: float  # ||x||
 
 
-class Slopes(NamedTuple):
-    """A metric H, and the gradients of a place in it."""
+class MetricGradients(NamedTuple):
+    """A metric H, and the gradients of a point multiplied by it."""
 
     metric: Metric
     scale: float  # of the metric, on the host
@@ -42,27 +41,27 @@ class Slopes(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A place, its slopes, the trial beyond it where one was made, and whether a maximum at the place is still open."""
+    """A point reached, its gradients in the metric, and the trial beyond it where one was made."""
 
-    place: Place
-    slopes: Slopes
-    ahead: Ahead | None
-    is_open: bool
+    point: EvaluatedPoint
+    in_metric: MetricGradients
+    speculative: SpeculativeTrial | None
+    is_open: bool  # whether an inner maximum at the point wants more than could be done without waiting
 
 
 def arrive(
     evaluation: Evaluation,
     gradients: Gradients,
     around: Tensor,
-    learnt: Learnt,
+    learnt: LearntMetric,
     before: Metric,
-    outlook: Outlook | None = None,
+    forecast: Forecast | None = None,
 ) -> Arrival:
-    """The place of an evaluated and differentiated point, and its slopes in the metric that was ``learnt`` on the way
-    there: the metric ``before`` where nothing was. With an ``outlook``, the next trial as well. All by one wait.
+    """Measure an evaluated and differentiated point, by one wait for the device.
 
-    ``around`` is the multipliers of the place before, on the host. That the gradient of the Lagrangian with them is
-    computed before its inner products are is what keeps the digits of a small residual.
+    The metric is what was ``learnt`` on the way there, or the metric ``before`` where nothing was. With a ``forecast``
+    the next trial is evaluated too. ``around`` is the multipliers of the last point, on the host: the gradient of the
+    Lagrangian is computed with them before inner products are taken, which keeps the digits of a small residual.
     """
     x, c = evaluation.x, evaluation.g.numel()
     basis = torch.cat([gradients.f.unsqueeze(0), gradients.g])
@@ -73,49 +72,56 @@ def arrive(
     gram = rows.to(torch.float64) @ basis64.T
     gram = (gram + gram.T) / 2
     of_trial: tuple[Tensor, ...] = ()
-    if outlook is not None:
-        trial, weights = outlook.trial(evaluation, rows, gram)
+    if forecast is not None:
+        trial, weights = forecast.trial(evaluation, rows, gram)
         of_trial = (weights, trial.f, trial.g, (trial.x != x).any(), trial.error)
-    f, g, error, products, gram, doubtful, length, scale, kept, *of_trial_read = read(
+    f, g, error, products, gram, errors, length, scale, kept, *of_trial_read = read(
         evaluation.f,
         evaluation.g,
         evaluation.error,
         vectors @ vectors.T,
         gram,
-        doubts(evaluation, gradients),
+        value_errors(evaluation, gradients),
         torch.linalg.vector_norm(x, dtype=torch.float64),
         learnt.metric.scale,
         learnt.kept,
         *of_trial,
     )
-    ahead = None
-    if outlook is not None:
+    speculative = None
+    if forecast is not None:
         weights, f_trial, g_trial, moved, error_trial = of_trial_read
-        is_open = truth(error_trial.isinf().any())
-        ahead = Ahead(trial, outlook.t, weights, number(f_trial), g_trial, truth(moved), is_open)
+        speculative = SpeculativeTrial(
+            evaluation=trial,
+            t=forecast.t,
+            weights=weights,
+            f=number(f_trial),
+            g=g_trial,
+            moved=truth(moved),
+            is_open=truth(error_trial.isinf().any()),
+        )
     multipliers, worst = _certify(number(f), g, products, around)
     on_device = multipliers.to(x.device)
-    place = Place(
-        evaluation,
-        gradients,
-        on_device,
-        residuals(evaluation.g, gradients, on_device),
-        number(f),
-        g,
-        worst,
-        tuple(doubtful.tolist()),
-        multipliers,
-        products[: 1 + c, : 1 + c],
-        number(length),
+    point = EvaluatedPoint(
+        evaluation=evaluation,
+        gradients=gradients,
+        multipliers=on_device,
+        residuals=residuals(evaluation.g, gradients, on_device),
+        f=number(f),
+        g=g,
+        worst=worst,
+        value_errors=tuple(errors.tolist()),
+        host_multipliers=multipliers,
+        gram=products[: 1 + c, : 1 + c],
+        length=number(length),
     )
     metric = learnt.metric if truth(kept) else before
-    return Arrival(place, Slopes(metric, number(scale), rows, gram), ahead, truth(error.isinf().any()))
+    return Arrival(point, MetricGradients(metric, number(scale), rows, gram), speculative, truth(error.isinf().any()))
 
 
-def unlearnt(place: Place, scale: float) -> Slopes:
-    """The slopes in ``scale`` times the identity."""
-    rows = scale * torch.cat([place.gradients.f.unsqueeze(0), place.gradients.g])
-    return Slopes(identity(place.evaluation.x, scale), scale, rows, scale * place.products)
+def in_scaled_identity(point: EvaluatedPoint, scale: float) -> MetricGradients:
+    """The gradients of a point in ``scale`` times the identity."""
+    rows = scale * torch.cat([point.gradients.f.unsqueeze(0), point.gradients.g])
+    return MetricGradients(identity(point.evaluation.x, scale), scale, rows, scale * point.gram)
 
 
 def _certify(f: float, g: Tensor, products: Tensor, around: Tensor) -> tuple[Tensor, float]:
@@ -134,7 +140,7 @@ def _certify(f: float, g: Tensor, products: Tensor, around: Tensor) -> tuple[Ten
     found = torch.where(found.isfinite(), found, 0.0)  # a curvature that underflows
     change = found - around
     terms = torch.stack([products[1 + c, 1 + c], 2 * change @ along, change @ of_g @ change])
-    # Rounding counts against the point: what is certified here is certified by the gradients themselves, too.
+    # Rounding counts against the point, so that the gradients themselves certify what is certified here.
     rounding = 16 * torch.finfo(torch.float64).eps * terms.abs().sum()
     stationarity = math.sqrt(max(number(terms.sum()), 0.0) + number(rounding))
     return found, max(stationarity, number(g.amax()), number((found * g).abs().amax()))

@@ -14,19 +14,19 @@ from torch import Tensor
 from idbpd.optim.oracle import Evaluation, Oracle, attempt
 from idbpd.optim.quasi_newton.penalty_model import Proposal
 
-_CORRECTIONS = 3  # of the guess which multipliers are positive
-_AGREEMENT = 1e-9
+_CORRECTIONS = 3  # of the guess which multipliers are positive; active sets rarely change by more
+_AGREEMENT = 1e-9  # relative difference of the weights up to which a trial is the one that is asked for
 
 
-class Ahead(NamedTuple):
-    """A trial that has been evaluated ahead of its search. What comes after the evaluation is on the host."""
+class SpeculativeTrial(NamedTuple):
+    """A trial that was evaluated before its search. Everything after the evaluation is on the host."""
 
     evaluation: Evaluation
     t: float
     weights: Tensor  # (1 + c,) of the gradients in its direction
     f: float
     g: Tensor
-    moved: bool  # whether it differs from the place that it starts from
+    moved: bool  # whether it differs from the point that it starts from
     is_open: bool  # whether an inner maximum wants more than could be done without waiting
 
     def is_trial(self, proposal: Proposal) -> bool:
@@ -37,7 +37,7 @@ class Ahead(NamedTuple):
         return bool(difference <= _AGREEMENT * size)
 
 
-class Outlook(NamedTuple):
+class Forecast(NamedTuple):
     """What is known of the next search before the gradients where it starts are; tensors on the host."""
 
     oracle: Oracle
@@ -58,7 +58,7 @@ class Outlook(NamedTuple):
         return attempt(self.oracle, x, here.maximisers), weights
 
     def _weights(self, gram: Tensor) -> Tensor:
-        """The weights that `Model.propose` will find, as far as they can be told here."""
+        """The weights that `PenaltyModel.propose` will find, as far as they can be told here."""
         g = self.g.to(gram.device)
         plain = self._minimiser(gram, g)
         if not bool((self.margin > 0).any()):

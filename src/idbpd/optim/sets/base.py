@@ -6,6 +6,7 @@ is copied).
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from math import prod
 
 import torch
@@ -57,6 +58,36 @@ class ConvexSet(ABC):
         if not v.is_floating_point():
             raise TypeError(f"{type(self).__name__} needs floating point numbers, but got a tensor of dtype {v.dtype}")
         return v
+
+
+@dataclass(frozen=True)
+class DistributionSet(ConvexSet):
+    """A set of probability vectors with ``n`` entries that has the uniform distribution in its middle."""
+
+    n: int
+
+    def __post_init__(self) -> None:
+        """Check ``n``."""
+        require_dimension(type(self).__name__, self.n)
+
+    @property
+    def shape(self) -> torch.Size:
+        """The shape of one point."""
+        return torch.Size((self.n,))
+
+    @property
+    def is_bounded(self) -> bool:
+        """Always."""
+        return True
+
+    def centre(self, like: Tensor) -> Tensor:
+        """The uniform distribution."""
+        return like.new_full(self.shape, 1.0 / self.n)
+
+    def are_distributions(self, v: Tensor, tolerance: float) -> Tensor:
+        """Whether no entry is below ``-tolerance`` and the sum is one to within ``tolerance``."""
+        self.require_points(v)
+        return (v >= -tolerance).all(dim=-1) & ((v.sum(dim=-1) - 1.0).abs() <= tolerance)
 
 
 def require_dimension(owner: str, n: int) -> None:

@@ -9,42 +9,22 @@ from typing import final
 import torch
 from torch import Tensor
 
-from idbpd.optim.sets.base import ConvexSet, require_dimension, require_radius
+from idbpd.optim.sets.base import ConvexSet, DistributionSet, require_dimension, require_radius
 from idbpd.optim.sets.simplex_projection import project_onto_simplex
 
 
 @final
 @dataclass(frozen=True)
-class Simplex(ConvexSet):
+class Simplex(DistributionSet):
     """The probability vectors with ``n`` entries.
 
     >>> Simplex(3).project(torch.tensor([0.5, 0.0, 2.0]))
     tensor([0., 0., 1.])
     """
 
-    n: int
-
-    def __post_init__(self) -> None:
-        """Check ``n``."""
-        require_dimension("Simplex", self.n)
-
-    @property
-    def shape(self) -> torch.Size:
-        """The shape of one point."""
-        return torch.Size((self.n,))
-
-    @property
-    def is_bounded(self) -> bool:
-        """Always."""
-        return True
-
     def project(self, v: Tensor) -> Tensor:
         """The nearest probability vector; -inf gets weight 0, a vector without a projection becomes NaN."""
         return project_onto_simplex(self.require_points(v))
-
-    def centre(self, like: Tensor) -> Tensor:
-        """The uniform distribution."""
-        return like.new_full(self.shape, 1.0 / self.n)
 
     def support(self, direction: Tensor) -> Tensor:
         """All weight on the first largest entry."""
@@ -53,8 +33,7 @@ class Simplex(ConvexSet):
 
     def contains(self, v: Tensor, tolerance: float = 0.0) -> Tensor:
         """Whether no entry is below ``-tolerance`` and the sum is one to within ``tolerance``."""
-        self.require_points(v)
-        return (v >= -tolerance).all(dim=-1) & ((v.sum(dim=-1) - 1.0).abs() <= tolerance)
+        return self.are_distributions(v, tolerance)
 
 
 @final

@@ -8,20 +8,41 @@ equal numbers.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import final
 
 import torch
 from torch import Tensor
 
-from idbpd.optim.sets.base import ConvexSet, require_dimension, require_radius
+from idbpd.optim.sets.base import DistributionSet, require_radius
 from idbpd.optim.sets.monotone_root import increasing_root
 from idbpd.optim.sets.simplex_projection import project_onto_simplex
 
 
+@dataclass(frozen=True)
+class _DivergenceBall(DistributionSet):
+    """The distributions whose divergence from the uniform one is at most ``radius``."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        """Check ``n`` and ``radius``."""
+        super().__post_init__()
+        require_radius(type(self).__name__, self.radius)
+
+    @abstractmethod
+    def divergence(self, y: Tensor) -> Tensor:
+        """How far ``y`` is from the uniform distribution, in float64."""
+
+    def contains(self, v: Tensor, tolerance: float = 0.0) -> Tensor:
+        """Whether ``v`` is a probability vector and its divergence at most the radius, all to within ``tolerance``."""
+        return self.are_distributions(v, tolerance) & (self.divergence(v) <= self.radius + tolerance)
+
+
 @final
 @dataclass(frozen=True)
-class ChiSquareBall(ConvexSet):
+class ChiSquareBall(_DivergenceBall):
     """The probability vectors with ``(n/2) ||y - 1/n||^2 <= radius``: simplex and ball of radius ``sqrt(2 radius /
     n)``.
 
@@ -30,24 +51,6 @@ class ChiSquareBall(ConvexSet):
     it meets the ball comes from a sort and a square root: nothing is iterated.
     """
 
-    n: int
-    radius: float
-
-    def __post_init__(self) -> None:
-        """Check ``n`` and ``radius``."""
-        require_dimension("ChiSquareBall", self.n)
-        require_radius("ChiSquareBall", self.radius)
-
-    @property
-    def shape(self) -> torch.Size:
-        """The shape of one point."""
-        return torch.Size((self.n,))
-
-    @property
-    def is_bounded(self) -> bool:
-        """Always."""
-        return True
-
     def project(self, v: Tensor) -> Tensor:
         """The nearest point; entries must be finite, or NaN comes back."""
         w = self.require_points(v).double()
@@ -55,17 +58,9 @@ class ChiSquareBall(ConvexSet):
         inside = self.divergence(nearest) <= self.radius
         return torch.where(inside[..., None], nearest, self._meet_sphere(w)).to(v.dtype)
 
-    def centre(self, like: Tensor) -> Tensor:
-        """The uniform distribution."""
-        return like.new_full(self.shape, 1.0 / self.n)
-
     def support(self, direction: Tensor) -> Tensor:
         """The worst distribution for the losses ``direction``."""
         return self._meet_sphere(self.require_points(direction).double()).to(direction.dtype)
-
-    def contains(self, v: Tensor, tolerance: float = 0.0) -> Tensor:
-        """Whether ``v`` is a probability vector and its divergence at most the radius, all to within ``tolerance``."""
-        return _is_distribution(self.require_points(v), tolerance) & (self.divergence(v) <= self.radius + tolerance)
 
     def divergence(self, y: Tensor) -> Tensor:
         """``(n/2) ||y - 1/n||^2``, in float64."""
@@ -77,7 +72,7 @@ class ChiSquareBall(ConvexSet):
         d = d - d.amax(dim=-1, keepdim=True)
         spread = -d.amin(dim=-1, keepdim=True)
         d = d / torch.where(spread == 0.0, 1.0, spread)
-        d = torch.where(d > -1e-100, 0.0, d)  # a difference whose square vanishes is none
+        d = torch.where(d > -1e-100, 0.0, d)  # treated as zero: its square underflows
         down = d.sort(dim=-1, descending=True).values
         k = torch.arange(1, n + 1, dtype=d.dtype, device=d.device)
         mean = down.cumsum(dim=-1) / k
@@ -106,31 +101,13 @@ class ChiSquareBall(ConvexSet):
 
 @final
 @dataclass(frozen=True)
-class KLBall(ConvexSet):
+class KLBall(_DivergenceBall):
     """The probability vectors with ``sum_i y_i log(n y_i) <= radius``.
 
     The linear maximum is ``y ~ exp(beta d)``, with beta from one monotone equation. The projection solves ``y_i + mu
     log y_i = v_i - nu`` (Wright's omega function) with nu such that y sums to one, and mu such that the divergence is
     the radius.
     """
-
-    n: int
-    radius: float
-
-    def __post_init__(self) -> None:
-        """Check ``n`` and ``radius``."""
-        require_dimension("KLBall", self.n)
-        require_radius("KLBall", self.radius)
-
-    @property
-    def shape(self) -> torch.Size:
-        """The shape of one point."""
-        return torch.Size((self.n,))
-
-    @property
-    def is_bounded(self) -> bool:
-        """Always."""
-        return True
 
     def project(self, v: Tensor) -> Tensor:
         """The nearest point; entries must be finite, or NaN comes back."""
@@ -140,10 +117,6 @@ class KLBall(ConvexSet):
         if bool(outside.any()):
             nearest[outside] = self._project_outside(w[outside])
         return nearest.to(v.dtype)
-
-    def centre(self, like: Tensor) -> Tensor:
-        """The uniform distribution."""
-        return like.new_full(self.shape, 1.0 / self.n)
 
     def support(self, direction: Tensor) -> Tensor:
         """The worst distribution for the losses ``direction``: an exponential tilt of the uniform one."""
@@ -170,10 +143,6 @@ class KLBall(ConvexSet):
 
         log_beta = increasing_root(excess, low, high, low)
         return torch.softmax(log_beta.exp() * d, dim=-1).to(direction.dtype)
-
-    def contains(self, v: Tensor, tolerance: float = 0.0) -> Tensor:
-        """Whether ``v`` is a probability vector and its divergence at most the radius, all to within ``tolerance``."""
-        return _is_distribution(self.require_points(v), tolerance) & (self.divergence(v) <= self.radius + tolerance)
 
     def divergence(self, y: Tensor) -> Tensor:
         """``sum_i y_i log(n y_i)`` of a probability vector, in float64, summed over terms that are never negative."""
@@ -235,7 +204,3 @@ def _weights(v: Tensor, mu: Tensor, nu: Tensor) -> Tensor:
         b = a * (a + (2.0 / 3.0) * rest)
         omega = (omega * (1.0 + (rest / a) * (b - 0.5 * rest) / (b - rest))).clamp(min=1e-300)
     return mu * torch.where(x < -40.0, x.exp(), omega)
-
-
-def _is_distribution(v: Tensor, tolerance: float) -> Tensor:
-    return (v >= -tolerance).all(dim=-1) & ((v.sum(dim=-1) - 1.0).abs() <= tolerance)

@@ -1,11 +1,11 @@
-"""What is to be done next: calibration first, then the trials that choose a method's options, then the cells."""
+"""Which jobs come next: calibration first, then the trials that choose a method's options, then the cells."""
 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from idbpd.baselines import grid
-from idbpd.datasets import StoredResult
+from idbpd.experiment.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.jobs import Arena, Calibration, Job, MethodRun, Start
 
 LONGEST_TAG = 4000  # MLflow takes 5000 characters in some stores
@@ -23,7 +23,7 @@ class Agenda:
         self._arenas = tuple(arenas)
         self._methods = tuple(methods)
         self._grids = {name: grid(name) for name in methods if len(grid(name)) > 1}
-        self._trials: dict[tuple[str, str], list[tuple[MethodRun, StoredResult]]] = defaultdict(list)
+        self._trials: dict[tuple[str, str], list[tuple[MethodRun, JobResult]]] = defaultdict(list)
         self._starts: dict[str, Start | str] = {}  # by the calibration's key; or why there is none
         self._chosen: dict[tuple[str, str], tuple[Mapping[str, float], Mapping[str, float]] | str] = {}
 
@@ -34,7 +34,7 @@ class Agenda:
 
     @property
     def seconds(self) -> float:
-        """How long all cells and all trials take when none ends before its time."""
+        """How long all cells and all trials take at most."""
         trials = sum(len(points) for points in self._grids.values())
         return sum(
             arena.budget.seconds * len(arena.seeds) * len(self._methods) + arena.budget.tuning_seconds * trials
@@ -42,10 +42,10 @@ class Agenda:
         )
 
     def first(self) -> list[Job]:
-        """What needs nothing else: the data sets in the order in which they were named."""
+        """The jobs that need no other: all calibrations, in the order in which the data sets were named."""
         return [Calibration(arena, seed) for arena in self._arenas for seed in arena.seeds]
 
-    def after(self, job: Job, result: StoredResult) -> Iterator[Job | StoredResult]:
+    def after(self, job: Job, result: JobResult) -> Iterator[Job | JobResult]:
         """The jobs that ``result`` makes possible, and the cells that it makes impossible, as failed results."""
         if isinstance(job, Calibration):
             self._starts[job.key] = result.failed or Start(result.record["threshold"], result.tensors)
@@ -53,7 +53,7 @@ class Agenda:
         elif job.is_trial:
             yield from self._after_trial(job, result)
 
-    def _after_calibration(self, calibration: Calibration) -> Iterator[Job | StoredResult]:
+    def _after_calibration(self, calibration: Calibration) -> Iterator[Job | JobResult]:
         start = self._starts[calibration.key]
         tunes = calibration.seed == calibration.arena.seeds[0]
         for method in self._methods:
@@ -69,7 +69,7 @@ class Agenda:
                 for other in self._waiting(calibration.arena):
                     yield from self._tuned_cell(other, method)
 
-    def _after_trial(self, job: MethodRun, result: StoredResult) -> Iterator[Job | StoredResult]:
+    def _after_trial(self, job: MethodRun, result: JobResult) -> Iterator[Job | JobResult]:
         arena = job.calibration.arena
         which = (_arena_key(arena), job.method)
         trials = self._trials[which]
@@ -86,12 +86,12 @@ class Agenda:
             yield from self._tuned_cell(calibration, job.method)
 
     def _waiting(self, arena: Arena) -> Iterator[Calibration]:
-        """The starts that are there: their cells may wait for options."""
+        """The calibrations that succeeded: their cells may wait for options."""
         for calibration in (Calibration(arena, seed) for seed in arena.seeds):
             if isinstance(self._starts.get(calibration.key), Start):
                 yield calibration
 
-    def _tuned_cell(self, calibration: Calibration, method: str) -> Iterator[Job | StoredResult]:
+    def _tuned_cell(self, calibration: Calibration, method: str) -> Iterator[Job | JobResult]:
         first = Calibration(calibration.arena, calibration.arena.seeds[0])
         chosen = self._chosen.get((_arena_key(calibration.arena), method))
         if isinstance(self._starts.get(first.key), str):
@@ -103,7 +103,7 @@ class Agenda:
 
     def _cell(
         self, calibration: Calibration, method: str, options: Mapping[str, float], tuning: Mapping[str, float]
-    ) -> Iterator[Job | StoredResult]:
+    ) -> Iterator[Job | JobResult]:
         start = self._starts[calibration.key]
         if isinstance(start, str):
             yield _impossible(calibration, method, f"calibration failed: {start}")
@@ -116,7 +116,7 @@ def _arena_key(arena: Arena) -> str:
     return f"{arena.dataset} {arena.setting.name}"
 
 
-def _rank(trial: StoredResult) -> tuple[bool, float]:
+def _rank(trial: JobResult) -> tuple[bool, float]:
     """The lowest objective among trials that were feasible at some iterate; else the least of the worst residuals."""
     metrics = trial.record["metrics"]
     if "lowest_feasible_objective" in metrics:
@@ -125,7 +125,7 @@ def _rank(trial: StoredResult) -> tuple[bool, float]:
     return True, residual if math.isfinite(residual) else math.inf
 
 
-def _learnt(trials: Sequence[StoredResult]) -> dict[str, float]:
+def _learnt(trials: Sequence[JobResult]) -> dict[str, float]:
     metrics = [trial.record["metrics"] for trial in trials]
     return {
         "trials": float(len(trials)),
@@ -135,16 +135,16 @@ def _learnt(trials: Sequence[StoredResult]) -> dict[str, float]:
     }
 
 
-def _impossible(calibration: Calibration, method: str, reason: str) -> StoredResult:
+def _impossible(calibration: Calibration, method: str, reason: str) -> JobResult:
     seconds = calibration.arena.budget.seconds
     run = MethodRun(calibration, Start({}, {}), method, {}, seconds, is_trial=False, tuning={})
     return failed_cell(run, reason)
 
 
-def failed_cell(job: MethodRun, reason: str, traceback: str = "") -> StoredResult:
-    """A cell that is not there, as it is tracked."""
+def failed_cell(job: MethodRun, reason: str, traceback: str = "") -> JobResult:
+    """A cell without a result, as it is tracked."""
     tags = {**job.tags, "status": "FAILED", "error": reason[:LONGEST_TAG]}
     if traceback:
         tags["traceback"] = traceback[-LONGEST_TAG:]
     parameters = {"options": dict(job.options), "budget_seconds": job.seconds}
-    return StoredResult(job.key, {"tags": tags, "parameters": parameters, "metrics": {}}, failed=reason)
+    return JobResult(job.made_with, {"tags": tags, "parameters": parameters, "metrics": {}}, failed=reason)

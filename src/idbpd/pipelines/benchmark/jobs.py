@@ -1,7 +1,5 @@
-"""What a worker process is asked to do, and the digest that tells one request from another."""
+"""What a worker process is asked to do, and the settings that tell one job from another."""
 
-import hashlib
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from idbpd.experiment.content_store import content_key
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
@@ -20,10 +19,11 @@ from idbpd.experiment.parameters import (
     SplitParameters,
     TrainingParameters,
 )
-from idbpd.experiment.provenance import solver_sha256
+from idbpd.experiment.problem import Experiment
+from idbpd.experiment.provenance import parameters_of, solver_sha256
 
-# To be raised when what is done or measured here changes.
-FORMAT = 2
+# Raise it when the benchmark does or measures something else: stored results are then computed again.
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -68,21 +68,29 @@ class Calibration:
     arena: Arena
     seed: int
 
+    @property
+    def experiment(self) -> Experiment:
+        """What is solved, and on which data."""
+        setting = self.arena.setting
+        return Experiment(setting.model, setting.problem, setting.compute, self.seed, dict(self.arena.fingerprint))
+
+    @cached_property
+    def made_with(self) -> dict[str, Any]:
+        """All that decides the thresholds and the start."""
+        return {
+            "job": "calibration",
+            "format": FORMAT,
+            **self.experiment.made_with,
+            **parameters_of("calibration", self.arena.setting.calibration),
+            **parameters_of("compute", self.arena.setting.compute),
+            "solver code (SHA-256)": solver_sha256(),
+            "torch": str(torch.__version__),
+        }
+
     @cached_property
     def key(self) -> str:
-        """All that decides the thresholds and the start."""
-        setting = self.arena.setting
-        return digest(
-            ("calibration", FORMAT),
-            self.arena.fingerprint["split_sha256"],
-            {
-                block: getattr(setting, block).model_dump(by_alias=True)
-                for block in ("model", "problem", "calibration", "compute")
-            },
-            self.seed,
-            solver_sha256(),
-            torch.__version__,
-        )
+        """The name under which its result is stored."""
+        return content_key(self.made_with)
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ class Start:
 
 @dataclass(frozen=True)
 class MethodRun:
-    """Run one method with one choice of options: a cell of the benchmark, or a trial to choose the options by."""
+    """Run one method with one choice of options: a cell of the benchmark, or a trial that helps to choose options."""
 
     calibration: Calibration
     start: Start
@@ -103,26 +111,31 @@ class MethodRun:
     options: Mapping[str, float]
     seconds: float
     is_trial: bool
-    tuning: Mapping[str, float]  # what was learnt by trials: how many there were, how long they took, what they reached
+    tuning: Mapping[str, float]  # what the trials showed: how many there were, how long they took, what they reached
+
+    @cached_property
+    def made_with(self) -> dict[str, Any]:
+        """All that decides the result."""
+        arena = self.calibration.arena
+        return {
+            **self.calibration.made_with,
+            "job": "trial" if self.is_trial else "cell",
+            "training.start": arena.setting.training.start,
+            "method": self.method,
+            "options": dict(self.options),
+            "seconds": self.seconds,
+            "benchmark.tolerance": arena.budget.tolerance,
+            "machine": platform.node(),  # seconds of one machine are not those of another
+        }
 
     @cached_property
     def key(self) -> str:
-        """All that decides the result."""
-        arena = self.calibration.arena
-        return digest(
-            "trial" if self.is_trial else "cell",
-            self.calibration.key,
-            arena.setting.training.start,
-            self.method,
-            dict(self.options),
-            self.seconds,
-            arena.budget.tolerance,
-            platform.node(),  # seconds of one machine are not those of another
-        )
+        """The name under which its result is stored."""
+        return content_key(self.made_with)
 
     @property
     def tags(self) -> dict[str, str]:
-        """Who it is."""
+        """What identifies the tracked run."""
         arena = self.calibration.arena
         return {
             "dataset": arena.dataset,
@@ -133,8 +146,3 @@ class MethodRun:
 
 
 Job = Calibration | MethodRun
-
-
-def digest(*parts: Any) -> str:
-    """SHA-256 of plain data."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Prepare the data sets, run what has not been run yet, and hand over every result as soon as it is there."""
+"""Prepare the data sets, run the jobs without a stored result, and hand over every result as it arrives."""
 
 import logging
 import os
@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from idbpd.datasets import StoredResult
 from idbpd.datasets.table_checks import as_table
+from idbpd.experiment.benchmark_results import JobResult
+from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.devices import resolve_device
 from idbpd.experiment.parameters import (
-    BenchmarkParameters,
     CalibrationParameters,
     ComputeParameters,
     FeatureParameters,
@@ -22,26 +22,26 @@ from idbpd.experiment.parameters import (
     SplitParameters,
     TrainingParameters,
 )
+from idbpd.experiment.splitting.table_split import split as split_table
 from idbpd.pipelines.benchmark.agenda import Agenda, failed_cell
 from idbpd.pipelines.benchmark.board import Board
 from idbpd.pipelines.benchmark.jobs import Arena, Budget, Job, MethodRun, Setting
+from idbpd.pipelines.benchmark.parameters import BenchmarkParameters
 from idbpd.pipelines.benchmark.worker import save_parts
 from idbpd.pipelines.benchmark.workers import Workers
-from idbpd.pipelines.splitting.nodes import split as split_table
 from idbpd.validation import validated
 
 logger = logging.getLogger(__name__)
 
-# A block that a setting must make definite: it says a number where people may say auto.
+# In this block people may leave a number to a search (auto); a setting of the benchmark must state it.
 SOLVED = {"problem": ProblemParameters}
 
 Sources = Mapping[str, Callable[[], Any]]
-Stored = Mapping[str, Callable[[], StoredResult]]
 
 
 def run_cells(
     sources: Sources,
-    stored: Stored,
+    stored: ContentStore,
     benchmark: BenchmarkParameters,
     split: SplitParameters,
     features: FeatureParameters,
@@ -50,10 +50,13 @@ def run_cells(
     calibration: CalibrationParameters,
     training: TrainingParameters,
     compute: ComputeParameters,
-) -> Iterator[StoredResult]:
+) -> Iterator[JobResult]:
     """Every cell of the benchmark, and the calibrations and trials on the way, as they are finished.
 
-    What is stored under the same key is read instead of run: after an interruption only what is missing is done.
+    A job whose result is stored is not run again: after an interruption only the rest is done.
+
+    A generator, whose results Kedro saves one by one. Kedro recognises only a plain function as one, so the parameters
+    are not bundled as in other nodes.
     """
     blocks = {
         "split": split,
@@ -78,15 +81,15 @@ def run_cells(
         yield from _work(agenda, stored, workers)
 
 
-def _work(agenda: Agenda, stored: Stored, workers: int) -> Iterator[StoredResult]:
+def _work(agenda: Agenda, stored: ContentStore, workers: int) -> Iterator[JobResult]:
     ready: deque[Job] = deque(agenda.first())
-    unused = set(stored)
+    found_before = stored.keys()
+    unused = set(found_before)
     with Board(agenda.cell_count) as board, Workers(workers) as pool:
         while ready or pool.busy:
-            finished: list[tuple[Job, StoredResult]] = []
-            if ready and ready[0].key in stored:
-                job = ready.popleft()
-                finished.append((job, stored[job.key]()))
+            finished: list[tuple[Job, JobResult]] = []
+            if ready and ready[0].key in found_before:
+                finished.extend(_taken_over(ready, stored, found_before))
             elif ready and pool.free:
                 pool.submit(ready.popleft())
             else:
@@ -99,17 +102,28 @@ def _work(agenda: Agenda, stored: Stored, workers: int) -> Iterator[StoredResult
                 yield from _kept(job, result)
                 board.show(job, result)  # it has been saved when it is shown
                 following = list(agenda.after(job, result))
-                for lost in (one for one in following if isinstance(one, StoredResult)):
+                for lost in (one for one in following if isinstance(one, JobResult)):
                     yield lost
                     board.lost(lost)
-                # What belongs to data that are being worked on goes first: a data set is finished before the next.
-                ready.extendleft(reversed([one for one in following if not isinstance(one, StoredResult)]))
+                # Jobs on the present data set go first: it is finished before the next one.
+                ready.extendleft(reversed([one for one in following if not isinstance(one, JobResult)]))
     if unused:
-        logger.info("%d stored results are of other data, parameters or code, and were not used", len(unused))
+        logger.info("%d stored results belong to other data, parameters or code, and were not used", len(unused))
 
 
-def _kept(job: Job, result: StoredResult) -> Iterator[StoredResult]:
-    """What is worth keeping: all that succeeded, and of what failed the cells."""
+def _taken_over(ready: deque[Job], stored: ContentStore, found_before: set[str]) -> Iterator[tuple[Job, JobResult]]:
+    """The first job with its stored result; a job whose file turns out to be damaged stays to be run."""
+    job = ready[0]
+    result = stored.get(job.made_with)
+    if result is None:
+        found_before.discard(job.key)
+    else:
+        ready.popleft()
+        yield job, JobResult(job.made_with, result.record, result.tensors, reused=True)
+
+
+def _kept(job: Job, result: JobResult) -> Iterator[JobResult]:
+    """The results that are saved: all that succeeded, and failed cells, which are tracked as failed."""
     if result.failed is None or (isinstance(job, MethodRun) and not job.is_trial):
         yield result
 
@@ -141,14 +155,14 @@ def _arenas(
     large = benchmark.large if len(table) >= benchmark.large.samples else None
     budget = large or benchmark
     for setting in settings:
-        train, test, _, fingerprint = split_table(table, setting.split, setting.features)
+        parts = split_table(table, setting.split, setting.features)
         place = folder / dataset / setting.name
-        save_parts(place, train, test)
+        save_parts(place, parts.train, parts.test)
         calibration = setting.calibration.model_copy(update={"max_steps": budget.calibration_steps})
         yield Arena(
             dataset=dataset,
             setting=Setting(**{**setting.__dict__, "calibration": calibration}),
-            fingerprint=fingerprint,
+            fingerprint=parts.fingerprint,
             folder=str(place),
             budget=Budget(budget.seconds, budget.tuning_seconds, benchmark.tolerance),
             seeds=tuple(budget.seeds),
@@ -156,7 +170,7 @@ def _arenas(
 
 
 def _worker_count(benchmark: BenchmarkParameters, compute: ComputeParameters) -> int:
-    """As many as there are cores to work on: more would take the time from each other that is being compared."""
+    """At most one per core: more would take processor time from each other, and time is what is compared."""
     if benchmark.workers == "auto" and resolve_device(compute.device).type != "cpu":
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

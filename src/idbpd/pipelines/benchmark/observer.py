@@ -1,4 +1,4 @@
-"""A method while it is watched: its clock, and the same measurements whatever the method is."""
+"""Watch a method: its own clock, and the same measurements for every method."""
 
 import math
 import time
@@ -10,12 +10,14 @@ import torch
 from torch import Tensor
 
 from idbpd.baselines import both_residuals
+from idbpd.experiment.history import history_frame
 from idbpd.optim import Iterate, Method, Oracle, Record, Solution, Verdict
 from idbpd.optim.kkt import Residuals
 
 # An iterate with no constraint above this counts as feasible.
 FEASIBLE = 1e-4
-# Every early step is measured, then every tenth of the steps so far or of 2 % of the time: a few hundred points.
+# The first steps are all measured. Then a step is measured when there are a tenth more steps, or a 150th of the time is
+# over: a few hundred points in all.
 FIRST_STEPS, GROWTH, PARTS_OF_THE_TIME = 20, 1.1, 150
 
 
@@ -28,9 +30,9 @@ class _Measured(NamedTuple):
 class Observer:
     """Runs a `Method` unchanged, ends it when its time is over, and measures its iterates with the best multiplier.
 
-    The clock stands still while something is measured that the method does not need itself. What counts is what the
-    method computes and what the loop needs to judge and remember its iterates. It is that of the processor, which does
-    not run while other programs have the core, or the wall's where an accelerator does the work.
+    The clock stops while something is measured that the method does not need itself. It counts what the method
+    computes, and what the loop needs to judge and remember its iterates. It is the processor's clock, which stops while
+    other programs have the core, or the wall clock where an accelerator does the work.
     """
 
     def __init__(self, method: Method[Any], seconds: float) -> None:
@@ -47,17 +49,17 @@ class Observer:
 
     @property
     def state_type(self) -> type[Any]:
-        """That of the method."""
+        """The method's own."""
         return self._method.state_type
 
     @property
     def check_every(self) -> int:
-        """That of the method."""
+        """The method's own."""
         return self._method.check_every
 
     @property
     def picks_by_residual(self) -> bool:
-        """That of the method."""
+        """The method's own."""
         return self._method.picks_by_residual
 
     def init(self, oracle: Oracle, x: Tensor) -> Any:
@@ -101,21 +103,10 @@ class Observer:
         return self._seconds[-1]
 
     def history(self, solution: Solution) -> pd.DataFrame:
-        """All that is known of every step; what was measured with the best multiplier is missing elsewhere."""
-        rows = solution.history
-        frame = pd.DataFrame(
-            {
-                "step": rows.step,
-                "seconds": self._seconds[: len(rows.step)],
-                "evaluations": rows.evaluations,
-                "objective": rows.f,
-                "constraint": rows.g.amax(dim=1),
-                "multiplier": rows.multipliers.amax(dim=1),
-                "stationarity": rows.stationarity,
-                "infeasibility": rows.infeasibility,
-                "slackness": rows.slackness,
-            }
-        ).set_index("step", drop=False)
+        """A row per step; the columns ``best_*`` have values only at the steps that were measured."""
+        frame = history_frame(solution).set_index("step", drop=False)
+        frame["seconds"] = self._seconds[: len(frame)]
+        frame["evaluations"] = solution.history.evaluations.numpy()
         frame["feasible_objective"] = frame["objective"].where(frame["constraint"] <= FEASIBLE).cummin().ffill()
         measured = [one for one in self._measured if one.step in frame.index]
         best = pd.DataFrame(

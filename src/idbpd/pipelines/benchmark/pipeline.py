@@ -1,13 +1,12 @@
-"""Data sets to tracked runs to a table."""
+"""Data sets to tracked runs."""
 
 from kedro.pipeline import Node, Pipeline
 
 from idbpd.pipelines.benchmark.nodes import run_cells
-from idbpd.pipelines.report.tables import summarise
 
 
 def create_pipeline() -> Pipeline:
-    """The table is made from what was tracked, like the figures and the page of the pipeline ``report``."""
+    """One node: which cell can run depends on results, so it decides itself what to do next."""
     return Pipeline(
         [
             Node(
@@ -27,6 +26,5 @@ def create_pipeline() -> Pipeline:
                 outputs="benchmark_cells",
                 name="run_cells",
             ),
-            Node(summarise, inputs="benchmark_cells", outputs="benchmark_summary", name="summarise_cells"),
         ]
     )

@@ -1,4 +1,4 @@
-"""What happens in a worker process: calibrate, or run one method for its time."""
+"""What a worker process does: calibrate, or run one method for its time."""
 
 import platform
 import time
@@ -11,16 +11,18 @@ import torch
 from torch import Tensor
 
 from idbpd.baselines import make_method, method_options
-from idbpd.datasets import MultiTaskDataset, StoredResult
-from idbpd.experiment.problem import build_problem, thresholds_of, weights_of
-from idbpd.mtl import MultiTaskData, measure_quality
+from idbpd.datasets import MultiTaskDataset
+from idbpd.experiment.benchmark_results import JobResult
+from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.certificate import evaluate_exactly
+from idbpd.experiment.problem import BuiltProblem, criteria_of, weights_of
+from idbpd.experiment.thresholds import thresholds_of
+from idbpd.mtl import MultiTaskData
 from idbpd.optim import Oracle, Solution, solve
-from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.pipelines.benchmark.jobs import Calibration, Job, MethodRun
 from idbpd.pipelines.benchmark.observer import FEASIBLE, Observer, thinned
-from idbpd.pipelines.calibration.nodes import calibrate
 
-# The time ends a run, not the number of its steps.
+# A run ends when its time is over, not after a number of steps.
 NO_LIMIT = 10**9
 TINY = 1e-300
 # An option of a method whose schedule depends on how many steps there will be.
@@ -40,37 +42,24 @@ def _parts(folder: str) -> tuple[MultiTaskData, MultiTaskData]:
     return train, test
 
 
-def execute(job: Job) -> StoredResult:
+def execute(job: Job) -> JobResult:
     """The result of a job."""
     return _calibrate(job) if isinstance(job, Calibration) else _run(job)
 
 
-def _calibrate(job: Calibration) -> StoredResult:
+def _calibrate(job: Calibration) -> JobResult:
     train, _ = _parts(job.arena.folder)
-    setting = job.arena.setting
-    threshold, weights = calibrate(
-        train,
-        dict(job.arena.fingerprint),
-        setting.calibration,
-        setting.model,
-        setting.problem,
-        setting.compute,
-        job.seed,
-    )
-    return StoredResult(job.key, {"threshold": threshold}, {name: tensor.cpu() for name, tensor in weights.items()})
+    threshold, weights = calibrate(train, job.arena.setting.calibration, job.experiment)
+    on_host = {name: tensor.cpu() for name, tensor in weights.items()}
+    return JobResult(job.made_with, {"threshold": threshold}, on_host)
 
 
-def _run(job: MethodRun) -> StoredResult:
+def _run(job: MethodRun) -> JobResult:
     arena = job.calibration.arena
     setting = arena.setting
     train, test = _parts(arena.folder)
-    thresholds = thresholds_of(job.start.threshold)
-    built = build_problem(
-        train, train.priority.name, thresholds, setting.model, setting.problem, setting.compute, job.calibration.seed
-    )
-    begin_at = built.initial_weights
-    if setting.training.start == "calibrated":
-        begin_at = {name: job.start.weights[name].to(tensor) for name, tensor in begin_at.items()}
+    built = job.calibration.experiment.build(train, train.priority.name, thresholds_of(job.start.threshold))
+    begin_at = built.first_weights(setting.training.start, job.start.weights)
     options = _with_horizon(job, built.oracle, begin_at)
     observer = Observer(make_method(job.method, options), job.seconds)
     solution = solve(
@@ -86,8 +75,7 @@ def _run(job: MethodRun) -> StoredResult:
     if not job.is_trial:
         metrics |= _certificate(job, solution, train)
         if setting.split.test_fraction > 0:
-            built.network.load_state_dict(weights_of(solution))
-            metrics |= _test_quality(job, built.network, test)
+            metrics |= _test_quality(job, built, weights_of(solution), test)
     record = {
         "trial": job.is_trial,
         "tags": {**job.tags, "status": solution.status.name},
@@ -95,15 +83,15 @@ def _run(job: MethodRun) -> StoredResult:
         "metrics": {name: value for name, value in metrics.items() if value is not None},
     }
     columns = thinned(history) if not job.is_trial else history[:0]
-    return StoredResult(
-        job.key, record, {str(name): torch.tensor(column.to_numpy(float)) for name, column in columns.items()}
+    return JobResult(
+        job.made_with, record, {str(name): torch.tensor(column.to_numpy(float)) for name, column in columns.items()}
     )
 
 
 def _with_horizon(job: MethodRun, oracle: Oracle, begin_at: dict[str, Tensor]) -> dict[str, Any]:
-    """The options of the job; a schedule for a number of steps gets the number that its time is enough for.
+    """The options of the job; a schedule that needs the number of steps gets the number that fits into the time.
 
-    How fast the method is on this problem is found by a short run, which is not counted.
+    A short run, which is not counted, measures how fast the method is on this problem.
     """
     options = dict(job.options)
     if HORIZON in method_options(job.method) and HORIZON not in options:
@@ -131,43 +119,26 @@ def _reached(solution: Solution, history: pd.DataFrame) -> dict[str, float | Non
 
 def _certificate(job: MethodRun, solution: Solution, train: MultiTaskData) -> dict[str, float]:
     """The returned model judged in float64, with the multiplier that was returned and with the best one."""
-    setting = job.calibration.arena.setting
-    exact = setting.compute.model_copy(update={"dtype": "float64"})
-    built = build_problem(
-        train,
-        train.priority.name,
-        thresholds_of(job.start.threshold),
-        setting.model,
-        setting.problem,
-        exact,
-        job.calibration.seed,
-    )
-    weights = weights_of(solution)
-    x = torch.cat([weights[name].to(initial).flatten() for name, initial in built.initial_weights.items()])
-    evaluation = built.oracle.evaluate(x, built.oracle.start(x))
-    gradients = built.oracle.differentiate(evaluation)
-    metrics = {"final_objective": evaluation.f.item(), "final_constraint": evaluation.g.max().item()}
-    candidates: dict[str, Tensor] = {
-        "final_": solution.multipliers.to(x.device),
-        "final_best_": best_multipliers(evaluation.g, gradients),
-    }
+    thresholds = thresholds_of(job.start.threshold)
+    point = evaluate_exactly(train, thresholds, job.calibration.experiment, weights_of(solution))
+    metrics = {"final_objective": point.evaluation.f.item(), "final_constraint": point.evaluation.g.max().item()}
+    candidates = {"final_": solution.multipliers, "final_best_": point.best_multipliers}
     for prefix, multipliers in candidates.items():
-        kkt = residuals(evaluation.g, gradients, multipliers).measured()
         metrics[f"{prefix}multiplier"] = multipliers.max().item()
-        metrics |= {f"{prefix}{name}": value for name, value in kkt._asdict().items()}
+        metrics |= {f"{prefix}{name}": value for name, value in point.kkt(multipliers)._asdict().items()}
     return metrics
 
 
-def _test_quality(job: MethodRun, network: torch.nn.Module, test: MultiTaskData) -> dict[str, float]:
-    setting = job.calibration.arena.setting
-    device, dtype = next(network.parameters()).device, next(network.parameters()).dtype
-    measured = measure_quality(network, test.to(device, dtype), setting.problem.regularisation)
+def _test_quality(
+    job: MethodRun, built: BuiltProblem, weights: dict[str, Tensor], test: MultiTaskData
+) -> dict[str, float]:
+    measured = built.quality(weights, test, criteria_of(job.calibration.arena.setting.problem))
     quality = {f"test_{name}_worst_case_loss": task.worst_case_loss for name, task in measured.items()}
     return quality | {f"test_{name}_hit_rate": task.hit_rate for name, task in measured.items()}
 
 
 def _parameters(job: MethodRun) -> dict[str, Any]:
-    """What a person asks about a cell: the problem, the options, the time, and what was spent before."""
+    """The tracked parameters of a cell: the problem, the budget, and what calibration and trials cost."""
     arena = job.calibration.arena
     setting = arena.setting
     return {

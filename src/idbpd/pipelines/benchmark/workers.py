@@ -1,4 +1,4 @@
-"""Worker processes: one thread each, and none of them can take the benchmark down."""
+"""Worker processes of one thread each. A process that dies does not end the benchmark."""
 
 import multiprocessing
 import os
@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 import torch
 
-from idbpd.datasets import StoredResult
+from idbpd.experiment.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.jobs import Job
 from idbpd.pipelines.benchmark.worker import execute
 
@@ -26,7 +26,7 @@ class Finished(NamedTuple):
     """A job and its result; ``failed`` is set in a result that could not be made."""
 
     job: Job
-    result: StoredResult
+    result: JobResult
 
 
 class Workers:
@@ -36,8 +36,8 @@ class Workers:
         """No process is started before the first job."""
         self._count = count
         self._pool = self._new_pool()
-        self._running: dict[Future[StoredResult], Job] = {}
-        self._suspects: deque[Job] = deque()  # one of them ended a process: each is tried again alone
+        self._running: dict[Future[JobResult], Job] = {}
+        self._suspects: deque[Job] = deque()  # one of them killed its process: each is tried again alone
 
     def __enter__(self) -> Self:
         """Ready."""
@@ -56,7 +56,7 @@ class Workers:
 
     @property
     def busy(self) -> bool:
-        """Whether something is still to come."""
+        """Whether a result is still to come."""
         return bool(self._running or self._suspects)
 
     def submit(self, job: Job) -> None:
@@ -77,7 +77,7 @@ class Workers:
             self._stop()
             self._pool, self._running = self._new_pool(), {}
             if alone:
-                yield Finished(lost[0], StoredResult(lost[0].key, {}, failed="its process died (out of memory?)"))
+                yield Finished(lost[0], JobResult(lost[0].made_with, {}, failed="its process died (out of memory?)"))
             else:
                 self._suspects.extend(lost)
 
@@ -94,7 +94,7 @@ class Workers:
 
 
 def _prepare() -> None:
-    """One thread, no part in Ctrl-C (the parent decides), and no life after the parent's death."""
+    """One thread; ignore Ctrl-C, which the parent handles; end with the parent."""
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -107,9 +107,11 @@ def _die_with(sentinel: int) -> None:
     os._exit(1)
 
 
-def _execute(job: Job) -> StoredResult:
-    """The result, or why there is none: an exception of any kind is a result here."""
+def _execute(job: Job) -> JobResult:
+    """The result, or why there is none: an exception is turned into a failed result."""
     try:
         return execute(job)
     except Exception as error:
-        return StoredResult(job.key, {"traceback": traceback.format_exc()}, failed=f"{type(error).__name__}: {error}")
+        return JobResult(
+            job.made_with, {"traceback": traceback.format_exc()}, failed=f"{type(error).__name__}: {error}"
+        )

@@ -2,26 +2,25 @@
 
 from kedro.pipeline import Node, Pipeline
 
-from idbpd.pipelines.calibration.nodes import calibrate
+from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.node_inputs import CHECKPOINTING, EXPERIMENT, Unbundled
 
 
 def create_pipeline() -> Pipeline:
-    """The calibrated weights are kept: they are a feasible start for training."""
+    """The calibrated weights are kept: they are a feasible start for training.
+
+    The node function is in `idbpd.experiment`, because the benchmark calibrates with it too.
+    """
     return Pipeline(
         [
             Node(
-                calibrate,
+                Unbundled(calibrate),
                 inputs={
                     "train": "train",
-                    "fingerprint": "fingerprint",
                     "calibration": "params:calibration",
-                    "model": "params:model",
-                    "problem": "problem",
-                    "compute": "params:compute",
-                    "seed": "params:seed",
-                    "checkpoint": "params:checkpoint",
-                    "checkpoints": "checkpoints",
                     "calibration_cache": "calibration_cache",
+                    **EXPERIMENT,
+                    **CHECKPOINTING,
                 },
                 outputs=["threshold", "calibrated_weights"],
                 name="calibrate",

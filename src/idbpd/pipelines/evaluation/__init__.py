@@ -1,4 +1,4 @@
-"""The certificate, the comparison and the figures: all recomputed from the saved weights."""
+"""The certificate, the comparison and the figures, all computed from the saved weights."""
 
 from idbpd.pipelines.evaluation.pipeline import create_pipeline
 

@@ -1,4 +1,4 @@
-"""Figures, for those who would rather look than read."""
+"""The figures of a run."""
 
 import math
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 RESIDUALS = ("stationarity", "infeasibility", "slackness")
-# Below this a residual is zero for every purpose; a logarithmic axis must end somewhere.
+# A residual below this is drawn as this: a logarithmic axis has no zero.
 FLOOR = 1e-10
-# Residuals jump from step to step; the largest of each of so many windows shows where they go.
+# Residuals jump from step to step, so the largest of each window is drawn; so many windows per run.
 WINDOWS = 150
 PART_COLOURS = {"train": "C0", "test": "C1"}
 BINS = 50

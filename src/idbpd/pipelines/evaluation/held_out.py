@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from idbpd.mtl import MultiTaskData, sample_losses, worst_case, worst_case_upper_bound
+from idbpd.mtl import Criteria, MultiTaskData, sample_losses, worst_case_upper_bound
 
 CONFIDENCE = 0.95
 # Fixed, and not the seed of a run: runs that differ in their seed are compared by the same draws.
@@ -13,18 +13,19 @@ BOOTSTRAP_SEED = 0
 
 
 def check_held_out(
-    network: nn.Module, test: MultiTaskData, thresholds: Mapping[str, float], regularisation: float
+    network: nn.Module, test: MultiTaskData, thresholds: Mapping[str, float], criteria: Criteria
 ) -> dict[str, Any]:
     """The worst-case loss of every constraint task on the test part, its upper bound, and yes or no.
 
-    A limit holds when the measured worst case is at most the threshold. The bound says how much of that is luck: it is
-    what the worst case of another such test part stays under, at the stated confidence.
+    A limit holds when the measured worst case is at most the threshold. The bound says how much of that is luck: the
+    worst case on another such test part stays below it, with the stated confidence.
     """
-    losses = sample_losses(network, test)
+    losses = sample_losses(network, test, criteria)
     tasks = {}
     for name, threshold in thresholds.items():
-        value = worst_case(losses[name], regularisation).value.item()
-        bound = worst_case_upper_bound(losses[name], regularisation, confidence=CONFIDENCE, seed=BOOTSTRAP_SEED)
+        criterion = criteria(test[name])
+        value = criterion.worst(losses[name]).value.item()
+        bound = worst_case_upper_bound(losses[name], criterion.worst_case, confidence=CONFIDENCE, seed=BOOTSTRAP_SEED)
         tasks[name] = {
             "worst_case_loss": value,
             "upper_bound": bound,

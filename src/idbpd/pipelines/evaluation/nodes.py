@@ -1,17 +1,18 @@
-"""Recompute what was reached from the saved weights: the certificate in float64, the quality as the model is used."""
+"""Measure the saved weights: the certificate in float64, the quality in the precision that the model is used in."""
 
 from typing import Any
 
 import pandas as pd
-import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
+from idbpd.experiment.certificate import ExactPoint, evaluate_exactly
 from idbpd.experiment.network import trained_network
-from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed, SplitParameters
-from idbpd.experiment.problem import BuiltProblem, build_problem, thresholds_of
-from idbpd.experiment.provenance import require_same, settings
+from idbpd.experiment.parameters import ModelParameters, ProblemParameters, SplitParameters
+from idbpd.experiment.problem import Experiment, criteria_of
+from idbpd.experiment.provenance import require_same
+from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import (
     ExportedModel,
     FeatureScaling,
@@ -19,9 +20,7 @@ from idbpd.mtl import (
     MultiTaskData,
     measure_quality,
     sample_losses,
-    worst_case,
 )
-from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.oracle import Maximisers
 from idbpd.pipelines.evaluation.figures import draw_losses_by_task, draw_weights_by_task
 from idbpd.pipelines.evaluation.held_out import check_held_out
@@ -34,12 +33,8 @@ def certify(
     weights: dict[str, Tensor],
     outcome: dict[str, Any],
     threshold: dict[str, Any],
-    fingerprint: dict[str, str],
-    model: ModelParameters,
-    problem: ProblemParameters,
-    compute: ComputeParameters,
     split: SplitParameters,
-    seed: Seed,
+    experiment: Experiment,
 ) -> dict[str, Any]:
     """The three KKT residuals at the saved weights, with f, g and the multipliers that make the residuals least.
 
@@ -47,17 +42,11 @@ def certify(
     ``support`` says how many samples carry weight in the worst case. ``held_out`` is about data that the model never
     saw; without a test part there is none.
     """
-    require_same(
-        outcome["made_with"], settings(model, problem, compute, seed, fingerprint), "model", "train_constrained"
-    )
-    exact = compute.model_copy(update={"dtype": "float64"})
+    require_same(outcome["made_with"], experiment.made_with, "model", "train_constrained")
     thresholds = thresholds_of(threshold)
-    built = build_problem(train, train.priority.name, thresholds, model, problem, exact, seed)
-    x = torch.cat([weights[name].to(initial).flatten() for name, initial in built.initial_weights.items()])
-    evaluation = built.oracle.evaluate(x, built.oracle.start(x))
-    gradients = built.oracle.differentiate(evaluation)
-    multipliers = best_multipliers(evaluation.g, gradients)
-    kkt = residuals(evaluation.g, gradients, multipliers).measured()
+    point = evaluate_exactly(train, thresholds, experiment, weights)
+    evaluation, multipliers = point.evaluation, point.best_multipliers
+    kkt = point.kkt(multipliers)
     return {
         "status": outcome["status"],
         "reason": outcome["reason"],
@@ -73,7 +62,7 @@ def certify(
             for name, g, multiplier in zip(thresholds, evaluation.g, multipliers, strict=True)
         },
         "support": _support_sizes([train.priority.name, *thresholds], evaluation.maximisers),
-        "held_out": _held_out(built, weights, test, thresholds, problem) if split.test_fraction > 0 else None,
+        "held_out": _held_out(point, weights, test, thresholds, experiment) if split.test_fraction > 0 else None,
     }
 
 
@@ -86,15 +75,14 @@ def _support_sizes(tasks: list[str], maximisers: Maximisers) -> dict[str, dict[s
 
 
 def _held_out(
-    built: BuiltProblem,
+    point: ExactPoint,
     weights: dict[str, Tensor],
     test: MultiTaskData,
     thresholds: dict[str, float],
-    problem: ProblemParameters,
+    experiment: Experiment,
 ) -> dict[str, Any]:
-    built.network.load_state_dict(weights)
-    features = built.data.features
-    return check_held_out(built.network, test.to(features.device, features.dtype), thresholds, problem.regularisation)
+    network = point.built.network_with(weights)
+    return check_held_out(network, point.built.here(test), thresholds, criteria_of(experiment.problem))
 
 
 def compare(
@@ -110,12 +98,12 @@ def compare(
 ) -> tuple[dict[str, float], pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The quality of the model as metrics, and next to the two others: in short, in full, and label by label.
 
-    Where no data were held out, all is measured on the training data alone, and called so.
+    Where no data were held out, all is measured on the training data alone, and named so.
     """
     states = {OWN: weights, "unconstrained": unconstrained_weights, "equal weights": equal_weights}
     measured = {
         name: {
-            part: measure_quality(trained_network(model, train, state), data, problem.regularisation)
+            part: measure_quality(trained_network(model, train, state), data, criteria_of(problem))
             for part, data in _parts(train, test, split).items()
         }
         for name, state in states.items()
@@ -139,9 +127,10 @@ def draw_loss_distribution(
 ) -> Figure:
     """How the losses of the samples are distributed, on both parts, with the thresholds."""
     network = trained_network(model, train, weights)
-    losses = {part: sample_losses(network, data) for part, data in _parts(train, test, split).items()}
+    criteria, parts = criteria_of(problem), _parts(train, test, split)
+    losses = {part: sample_losses(network, data, criteria) for part, data in parts.items()}
     worst_cases = {
-        part: {task: worst_case(values, problem.regularisation).value.item() for task, values in by_task.items()}
+        part: {task: criteria(parts[part][task]).worst(values).value.item() for task, values in by_task.items()}
         for part, by_task in losses.items()
     }
     limits = {task: record["threshold"] for task, record in certificate["tasks"].items()}
@@ -152,10 +141,9 @@ def draw_worst_case_weights(
     train: MultiTaskData, weights: dict[str, Tensor], model: ModelParameters, problem: ProblemParameters
 ) -> Figure:
     """Which share of the samples the worst case is made of."""
-    losses = sample_losses(trained_network(model, train, weights), train)
-    return draw_weights_by_task(
-        {task: worst_case(values, problem.regularisation).weights for task, values in losses.items()}
-    )
+    criteria = criteria_of(problem)
+    losses = sample_losses(trained_network(model, train, weights), train, criteria)
+    return draw_weights_by_task({task: criteria(train[task]).worst(values).weights for task, values in losses.items()})
 
 
 def export(
@@ -164,11 +152,14 @@ def export(
     scaling: dict[str, Tensor],
     weights: dict[str, Tensor],
     model: ModelParameters,
+    problem: ProblemParameters,
 ) -> ExportedModel:
     """The trained model as others use it: raw features in, label probabilities of every task out; and an example."""
     scale = FeatureScaling(scaling["center"], scaling["scale"])
+    criteria = criteria_of(problem)
+    losses = [criteria(task).loss for task in train.tasks]
     return ExportedModel(
-        network=LabelProbabilities(trained_network(model, train, weights), scale),
+        network=LabelProbabilities(trained_network(model, train, weights), scale, losses),
         features=table.feature_names,
         tasks={task.name: task.labels for task in train.tasks},
         example=train.features[:2] * scale.scale + scale.center,

@@ -2,6 +2,7 @@
 
 from kedro.pipeline import Node, Pipeline
 
+from idbpd.experiment.node_inputs import EXPERIMENT, Unbundled
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.nodes import (
     certify,
@@ -14,23 +15,19 @@ from idbpd.pipelines.evaluation.report import write_report
 
 
 def create_pipeline() -> Pipeline:
-    """Nothing here trusts what training said of itself: all is measured on the saved weights."""
+    """Everything is measured on the saved weights; nothing is taken from what training reported."""
     return Pipeline(
         [
             Node(
-                certify,
+                Unbundled(certify),
                 inputs={
                     "train": "train",
                     "test": "test",
                     "weights": "weights",
                     "outcome": "outcome",
                     "threshold": "threshold",
-                    "fingerprint": "fingerprint",
-                    "seed": "params:seed",
-                    "model": "params:model",
-                    "problem": "problem",
-                    "compute": "params:compute",
                     "split": "params:split",
+                    **EXPERIMENT,
                 },
                 outputs="certificate",
                 name="certify",
@@ -53,7 +50,7 @@ def create_pipeline() -> Pipeline:
             ),
             Node(
                 export,
-                inputs=["table", "train", "scaling", "weights", "params:model"],
+                inputs=["table", "train", "scaling", "weights", "params:model", "problem"],
                 outputs="model",
                 name="export",
             ),

@@ -1,4 +1,4 @@
-"""The report of a run: one page that can be sent to somebody, with nothing to load from anywhere."""
+"""The report of a run: one HTML page that can be sent to somebody, with everything inside."""
 
 import base64
 import html
@@ -37,7 +37,7 @@ def write_report(
     history: pd.DataFrame,
     clock: pd.DataFrame,
 ) -> str:
-    """A self-contained HTML page: what was reached, what proves it, how it got there, and what it was made with."""
+    """A self-contained HTML page: the result, its certificate, the course of the run, and the settings."""
     solver = f"{outcome['status']} after {outcome['steps']} steps, {outcome['seconds']:.1f} s"
     values = [(name, f"{certificate[name]:.2e}", meaning) for name, meaning in MEANING.items()]
     residuals = pd.DataFrame(values, columns=["residual", "value", "meaning"])

@@ -1,4 +1,4 @@
-"""What was measured, as tables: one to read at the end of a run, and two with everything in them."""
+"""What was measured, as tables: a short one for the end of a run, and two complete ones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -59,7 +59,7 @@ def metrics(measured: Measured, certificate: Mapping[str, Any]) -> dict[str, flo
 
 
 def summary_table(measured: Measured, certificate: Mapping[str, Any]) -> pd.DataFrame:
-    """The few numbers that decide, a column per model, with the limit and whether the run's own model keeps it."""
+    """The most important numbers, a column per model, with the limits and whether the run's own model keeps them."""
     limits = {task: record["threshold"] for task, record in certificate["tasks"].items()}
     held_out = certificate["held_out"]
     part = "train" if held_out is None else "test"
@@ -93,7 +93,7 @@ def _row(measured: Measured, part: str, task: str, name: str, form: str) -> dict
 
 
 def _keeps(loss: float, limit: float) -> bool:
-    """Whether a solver kept a limit; what is over it by no more than the shown digits is not called broken."""
+    """Whether a solver kept a limit, up to the digits that are shown."""
     return loss <= limit + 5e-5
 
 

@@ -1,4 +1,4 @@
-"""Take over what a source delivers, and say what it is."""
+"""Read the source as a table, and report its size."""
 
 import logging
 
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 def ingest(source: MultiLabelTable | pd.DataFrame) -> MultiLabelTable:
-    """The source's table. Whether it can be trained on was checked when it was loaded: the catalog has a validator."""
+    """The source's table. The validator of its catalog entry checked it when it was loaded."""
     table = as_table(source)
     logger.info(
         "%d samples, %d features, %d labels, %.2f labels per sample",

@@ -1,4 +1,4 @@
-"""Score a file."""
+"""Label probabilities for the rows of a file."""
 
 import logging
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What the paper says of its experiments, each sentence with the measurement that decides it.
+"""The paper's claims about its experiments, each with the measurement that decides it.
 
 All are judged in the paper's own setting, data set by data set, on medians over the seeds.
 """
@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from idbpd.datasets import BenchmarkCell
+from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.tables import over_seeds
 
 PAPER = "paper"
-# A residual that has converged is below the first; a violation that counts as none is below the second.
+# A residual has converged when it is at most the first; a violation counts as none when it is at most the second.
 CONVERGED, FEASIBLE = 1e-2, 1e-4
-# Losses this close are the same for every purpose.
+# An objective within this factor of the best is competitive.
 COMPETITIVE = 1.05
-# A curve that rises by this factor above what it had reached is not stable.
+# A curve that rises by this factor above its lowest value so far is not stable.
 UNSTABLE = 3.0
 GDMA = ("gdma_rho1", "gdma_rho2", "gdma_rho5", "gdma_rho10")
 
@@ -58,7 +58,7 @@ class Evidence(NamedTuple):
         return float(np.median([history[quantity].dropna().iloc[-1] for history in self.histories[method]]))
 
     def rise(self, method: str, quantity: str) -> float:
-        """By which factor a quantity rises above the least value that it had reached, in the second half of the run."""
+        """By which factor a quantity rises above its lowest value so far, in the second half of the run."""
         return float(np.median([_rise(history[quantity].dropna()) for history in self.histories[method]]))
 
 
@@ -68,7 +68,7 @@ def _rise(values: pd.Series) -> float:
 
 
 def judged(cells: Sequence[BenchmarkCell]) -> dict[Claim, dict[str, Verdict]]:
-    """Every claim on every data set for which there is what it needs."""
+    """Every claim on every data set on which the methods that it needs were run."""
     evidence = _evidence([cell for cell in cells if cell.tags["setting"] == PAPER and not cell.failed])
     return {
         claim: {

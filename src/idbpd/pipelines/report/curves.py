@@ -21,7 +21,7 @@ class Curve(NamedTuple):
 
 
 def curve(histories: Sequence[pd.DataFrame], quantity: str, over: str) -> Curve:
-    """The value that each run had at each point, and their median and range; a run that has ended keeps its last.
+    """The median and the range of a quantity over several runs; a run that has ended keeps its last value.
 
     ``over`` is ``step`` or ``seconds``. Points are spaced by their logarithm, as they are drawn.
     """

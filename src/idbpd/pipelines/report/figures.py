@@ -1,4 +1,4 @@
-"""The paper's figures: what each method did to each residual, over its steps and over time."""
+"""The paper's figures: each residual of each method, over its steps and over time."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -8,18 +8,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from idbpd.datasets import BenchmarkCell
+from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.curves import curve
-from idbpd.pipelines.report.looks import CONSTRAINED, LOOKS, WEIGHTED, title
+from idbpd.pipelines.report.looks import look_of, methods_in, title
 from idbpd.pipelines.report.profile import TESTS, profiles
 
-# Below this a residual is zero for every purpose; a logarithmic axis must end somewhere.
+# Smaller residuals are drawn at this value: a logarithmic axis must end somewhere.
 FLOOR = 1e-6
 # Judged with the best multiplier, which is the same rule for methods with and without a multiplier of their own.
 STATIONARITY, SLACKNESS = "best_stationarity", "best_slackness"
+# The figures of a data set by the name that a method's entry gives (`MethodEntry.figures`), with what they show.
 EXPERIMENTS = {
-    "kkt": (CONSTRAINED, {STATIONARITY: "stationarity", "infeasibility": "infeasibility", SLACKNESS: "slackness"}),
-    "weights": (WEIGHTED, {STATIONARITY: "stationarity", "infeasibility": "infeasibility", "objective": "objective"}),
+    "kkt": {STATIONARITY: "stationarity", "infeasibility": "infeasibility", SLACKNESS: "slackness"},
+    "weights": {STATIONARITY: "stationarity", "infeasibility": "infeasibility", "objective": "objective"},
 }
 RATIO_LIMIT = 1000.0
 AXES = {"step": "iterations", "seconds": "seconds"}
@@ -49,7 +50,7 @@ def _draw_profiles(cells: list[BenchmarkCell]) -> Figure:
         found = profiles([cell for cell in cells if cell.tags["setting"] == setting])
         for axes, (test, words) in zip(row, TESTS.items(), strict=True):
             for method, ratios in found[test].items():
-                look, finite = LOOKS[method], np.sort(ratios[np.isfinite(ratios)])
+                look, finite = look_of(method), np.sort(ratios[np.isfinite(ratios)])
                 share = np.arange(1, len(finite) + 1) / len(ratios)
                 axes.step(
                     [1, *finite, RATIO_LIMIT],
@@ -68,13 +69,13 @@ def _draw_profiles(cells: list[BenchmarkCell]) -> Figure:
 
 
 def _draw(name: str, experiment: str, histories: Histories) -> Figure:
-    methods, quantities = EXPERIMENTS[experiment]
+    quantities = EXPERIMENTS[experiment]
     figure = Figure(figsize=(9.5, 5.6), layout="constrained")
     grid = figure.subplots(len(AXES), len(quantities), sharey="col")
     for row, (over, label) in zip(grid, AXES.items(), strict=True):
         for axes, (quantity, words) in zip(row, quantities.items(), strict=True):
-            for method in methods:
-                _plot(axes, histories.get(method, []), method, quantity, over)
+            for method in methods_in(experiment, histories):
+                _plot(axes, histories[method], method, quantity, over)
             axes.set(xscale="log", yscale="log", xlabel=label)
             if quantity == "objective":  # less than a decade: powers of ten would be one tick, or none
                 axes.yaxis.set_major_formatter(_plain)
@@ -94,7 +95,7 @@ def _plot(axes: Axes, histories: Sequence[pd.DataFrame], method: str, quantity: 
     found = curve(histories, quantity, over)
     if not len(found.at):
         return
-    look = LOOKS[method]
+    look = look_of(method)
     line = found.median.clip(min=FLOOR)
     axes.plot(found.at, line, color=look.color, linestyle=look.dashes, linewidth=look.width, label=look.label)
     if len(histories) > 1:

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 import numpy as np
 import pandas as pd
 
-from idbpd.datasets import BenchmarkCell
+from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report import words
 from idbpd.pipelines.report.claims import FEASIBLE, PAPER, judged
 from idbpd.pipelines.report.figures import EXPERIMENTS
@@ -60,7 +60,7 @@ def _ahead(table: pd.DataFrame, places: Iterable[tuple[str, str]]) -> str:
 
 
 def _reason(here: pd.DataFrame, quantity: str, rival: str) -> str:
-    """Why a method is before ours, from what both have reached."""
+    """Why another method is ahead of ours, from the numbers of both."""
     own, other = (here.loc[method] for method in (OURS, rival))
     if quantity == "residual":
         if own["feasible"] > other["feasible"]:
@@ -80,7 +80,7 @@ def _order(mine: float, best: float) -> str:
         return BEHIND if np.isfinite(best) else "nobody"
     if mine <= best:
         return "ahead"
-    # Neither objective nor residual is told apart beyond this.
+    # Smaller differences in objective or residual do not count.
     return LEVEL if mine - best <= max(1e-4, 1e-3 * abs(best)) else BEHIND
 
 
@@ -208,7 +208,7 @@ def _how(cells: Sequence[BenchmarkCell]) -> str:
 
 
 def _commit(cells: Sequence[BenchmarkCell]) -> str:
-    """The code that was run, as far as the store tells."""
+    """The commits that were run, as far as they were tracked."""
     found = {
         cell.tags.get(COMMIT, "unknown")[:10] + (" with changes" if cell.tags.get("git.dirty") == "true" else "")
         for cell in cells

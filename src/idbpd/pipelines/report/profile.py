@@ -1,4 +1,4 @@
-"""Performance profiles (Dolan and Moré, 2002): how often a method is the fastest, and how often it arrives at all."""
+"""Performance profiles (Dolan and Moré, 2002): how often a method is the fastest, and how often it succeeds at all."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from idbpd.datasets import BenchmarkCell
+from idbpd.experiment.benchmark_results import BenchmarkCell
 
 Ratios = NDArray[np.float64]
 
-# Of the way from the start to the best feasible objective that any method found, this much may be missing.
+# A test is passed when at most this share of the way from the start to the best feasible objective is left.
 PART_OF_THE_WAY = 0.05
 RESIDUAL = 1e-2
 TESTS = {
@@ -23,8 +23,8 @@ TESTS = {
 def profiles(cells: Sequence[BenchmarkCell]) -> dict[str, dict[str, Ratios]]:
     """Per test and method: the time to pass it, over that of the fastest method, on every problem.
 
-    A problem is a data set in a setting with a seed. The ratio is infinite where the method never passed, and where no
-    method did there is nothing to compare: the problem counts for all of them as not solved.
+    A problem is a data set in a setting with a seed. The ratio is infinite where the method never passed. Where no
+    method passed, the problem counts as unsolved for all of them.
     """
     problems: dict[tuple[str, ...], dict[str, BenchmarkCell]] = defaultdict(dict)
     for cell in cells:
@@ -37,7 +37,7 @@ def profiles(cells: Sequence[BenchmarkCell]) -> dict[str, dict[str, Ratios]]:
             fastest = min(times.values())
             for method in methods:
                 time = times.get(method, np.inf)
-                # The start passed the test already: everybody was as fast as that.
+                # The start passed the test already: all methods were equally fast.
                 ratio = 1.0 if time == 0 else time / fastest if fastest > 0 else np.inf
                 found[test][method].append(ratio if np.isfinite(time) else np.inf)
     return {test: {method: np.array(ratios) for method, ratios in of.items()} for test, of in found.items()}
@@ -68,7 +68,7 @@ def _worst(history: pd.DataFrame) -> pd.Series:
 
 
 def _column(history: pd.DataFrame, name: str) -> pd.Series:
-    """A column that is not there when no step had a value for it."""
+    """A column of the history; it is missing there when no step had a value for it."""
     return history[name] if name in history else pd.Series(np.nan, index=history.index)
 
 

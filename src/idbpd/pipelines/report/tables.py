@@ -1,17 +1,17 @@
-"""What every method reached, over its seeds, as a table."""
+"""The results of every method over its seeds, as a table."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from idbpd.datasets import BenchmarkCell
+from idbpd.experiment.benchmark_results import BenchmarkCell
 
 GROUP = ["dataset", "setting", "method"]
 
 
 def as_frame(cells: Sequence[BenchmarkCell]) -> pd.DataFrame:
-    """A row per cell: who it is, whether it failed, and its metrics."""
+    """A row per cell: its tags, whether it failed, and its metrics."""
     rows = [
         {**{name: cell.tags[name] for name in (*GROUP, "seed", "status")}, "failed": cell.failed, **cell.metrics}
         for cell in cells
@@ -25,7 +25,7 @@ def as_frame(cells: Sequence[BenchmarkCell]) -> pd.DataFrame:
 def over_seeds(cells: Sequence[BenchmarkCell]) -> pd.DataFrame:
     """A row per data set, setting and method: medians over the seeds, and in how many of them it was feasible.
 
-    A seed without a feasible iterate counts as an infinite objective: it must not help the median.
+    A seed without a feasible iterate counts as an infinite objective, so that it does not lower the median.
     """
     frame = as_frame(cells)
     frame["objective"] = frame["lowest_feasible_objective"].fillna(np.inf)
@@ -67,10 +67,10 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise(cells: list[BenchmarkCell]) -> pd.DataFrame:
-    """The table that is shown when the cells have been run."""
+    """The table that is shown after a benchmark."""
     table = over_seeds(cells)
     where = table["dataset"] + " " + table["setting"]
-    # What fits into a line of a terminal; the page has the rest.
+    # The columns that fit into a line of a terminal; the page has the others.
     frame = shown(table).drop(columns=["own multiplier", "forwards", "gradients"])
     frame = frame.rename(columns={"objective at feasibility": "objective", "least violation": "violation"})
     frame.insert(0, "where", where.mask(where.duplicated(), ""))

@@ -1,4 +1,4 @@
-"""Does a tracked run give the same again, to the last bit?"""
+"""Whether a tracked run gives the same result again, to the last bit."""
 
 from idbpd.pipelines.reproduction.pipeline import create_pipeline
 

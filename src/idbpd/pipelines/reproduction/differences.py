@@ -1,4 +1,4 @@
-"""Where two runs of the same program part, and why they might."""
+"""Where two runs of the same program first differ, and the likely causes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ METRICS = ("certificate", "quality")
 
 
 def first_difference(recorded: Mapping[str, Any], repeated: Mapping[str, Any]) -> str | None:
-    """What differs first on the way from the data to the metrics, bit for bit; None where nothing does."""
+    """The first difference from the data to the metrics, bit for bit; None where there is none."""
     if recorded["data_sha256"] != repeated["data_sha256"]:
         return (
             f"the data have SHA-256 {repeated['data_sha256'][:12]}, those of the run had {recorded['data_sha256'][:12]}"
@@ -21,7 +21,7 @@ def first_difference(recorded: Mapping[str, Any], repeated: Mapping[str, Any]) -
 
 
 def other_conditions(recorded: Mapping[str, Any], repeated: Mapping[str, Any]) -> list[str]:
-    """All that was not as in the recorded run, the likeliest cause of a difference first."""
+    """All conditions that differ from the recorded run, the likeliest cause first."""
     conditions = []
     if recorded["data_sha256"] != repeated["data_sha256"]:
         conditions.append("other data")

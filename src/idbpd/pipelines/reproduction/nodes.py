@@ -1,4 +1,4 @@
-"""Run the recorded program on the recorded parameters again, and compare what comes out with the record."""
+"""Run the recorded program with the recorded parameters again, and compare the results with the record."""
 
 import json
 import logging
@@ -19,12 +19,12 @@ from idbpd.pipelines.reproduction.program_copy import RAW_DATA, copy_program
 
 logger = logging.getLogger(__name__)
 
-# Variables that would lead the repetition to the present run or store.
+# Variables that would make the repetition write to the present run or its store.
 NOT_INHERITED = ("IDBPD_EXECUTION", "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID")
 
 
 def repeat(recorded: dict[str, Any], project_folder: Path, run_id: str | None) -> dict[str, Any]:
-    """Repeat the run in a temporary folder, with its thread count; only as far as the data when these are others."""
+    """Repeat the run in a temporary folder, with its thread count; where the data differ, stop after the split."""
     with tempfile.TemporaryDirectory(prefix="idbpd-reproduce-") as name:
         folder = Path(name)
         origin = copy_program(project_folder.resolve(), recorded, folder)
@@ -75,7 +75,7 @@ def compare_with_record(recorded: dict[str, Any], repeated: dict[str, Any]) -> d
 def _run(folder: Path, project: Path, recorded: dict[str, Any], *options: str) -> None:
     parameters = recorded["parameters"]
     command = [sys.executable, "-m", "kedro", "run", "--env", recorded["env"], *options]
-    # These the catalog must know as well, which cannot see parameters.yml.
+    # The catalog needs these too, and cannot see the parameters files.
     shared = {name: parameters[name] for name in ("dataset", "seed")}
     if "method" in parameters["training"]:
         shared["training.method"] = parameters["training"]["method"]

@@ -1,4 +1,4 @@
-"""A folder with the program that a run was made with, the user's own files beside it, and room for results."""
+"""A copy of the project with the code of a recorded run, its parameters, and no results."""
 
 import io
 import shutil
@@ -11,7 +11,7 @@ import yaml
 
 from idbpd.experiment.provenance import code_sha256
 
-# What a repetition must not share with the project: results, and what belongs to the project's own history.
+# What a repetition must not share with the project: results, code, configuration and git history.
 NOT_SHARED = {".git", "data", "conf", "src"}
 RAW_DATA = Path("data/01_raw")
 
@@ -19,8 +19,8 @@ RAW_DATA = Path("data/01_raw")
 def copy_program(project: Path, recorded: dict[str, Any], target: Path) -> str:
     """Make ``target`` a project that repeats the recorded run, and say where its code is from.
 
-    The present code, if it is the recorded code; else that of the recorded commit; else the present code, for want of
-    anything better. Everything else in the project's folder is linked: data files may lie anywhere there.
+    The code is the present one if its digest is the recorded one, else that of the recorded commit, else the present
+    one all the same. Everything else in the project's folder is linked: data files may be anywhere there.
     """
     origin = _copy_code(project, recorded, target)
     for path in project.iterdir():
@@ -47,7 +47,7 @@ def _copy_code(project: Path, recorded: dict[str, Any], target: Path) -> str:
     if archive is None:
         _copy_present(project, target)
         return (
-            f"the present code: {'commit ' + commit[:12] if commit else 'the commit of the run'} is not to be had here"
+            f"the present code: {'commit ' + commit[:12] if commit else 'the commit of the run'} is not available here"
         )
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(target, filter="data")
@@ -72,7 +72,7 @@ def _archive(project: Path, commit: str) -> bytes | None:
 
 
 def _write_configuration(folder: Path, parameters: dict[str, Any]) -> None:
-    """The recorded parameters in place of those that stand there now; nothing is tracked a second time."""
+    """Write the recorded parameters in place of the present ones, and switch tracking off."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in [*folder.glob("parameters*"), *folder.glob("mlflow*")]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -1,4 +1,4 @@
-"""Is the new model fit to take the place of the one in use?"""
+"""Whether a new model may replace the one in use."""
 
 from idbpd.pipelines.retraining.pipeline import create_pipeline
 

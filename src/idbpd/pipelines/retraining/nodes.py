@@ -1,4 +1,4 @@
-"""Measure the model in use on this run's test part, hold the new one against it, and say what is to be done."""
+"""Measure the model in use on this run's test part, judge the new one, and conclude what the registry needs."""
 
 import re
 from collections.abc import Sequence
@@ -10,13 +10,15 @@ import torch
 from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
-from idbpd.experiment.parameters import ProblemParameters, RetrainParameters
-from idbpd.mtl import MultiTaskData, worst_case
-from idbpd.pipelines.retraining.gates import gates
+from idbpd.experiment.parameters import ProblemParameters
+from idbpd.experiment.problem import criteria_of
+from idbpd.mtl import MultiTaskData
+from idbpd.pipelines.retraining.gates import GATES, Evidence
+from idbpd.pipelines.retraining.parameters import RetrainParameters
 
 
 class Champion(Protocol):
-    """The model in use, whatever keeps it."""
+    """The model in use, wherever it is kept."""
 
     @property
     def version(self) -> int:
@@ -24,10 +26,10 @@ class Champion(Protocol):
 
     @property
     def features(self) -> Sequence[str]:
-        """What it must be told about a sample."""
+        """The features that it needs, by name."""
 
     def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
-        """A column ``task:label`` of probabilities for each label, for features as they come."""
+        """A column ``task:label`` of probabilities for each label, for raw features."""
 
 
 def measure_champion(
@@ -39,7 +41,7 @@ def measure_champion(
 ) -> dict[str, Any]:
     """The worst-case loss of the priority task that the model in use has on the same samples as the new one.
 
-    A model of other features or labels has nothing to say about these samples: that is the reason why it has no loss.
+    A model of other features or labels cannot be measured on these samples. It then has a reason in place of a loss.
     """
     measured: dict[str, Any] = {"version": None, "priority_loss": None, "reason": None}
     if champion is None:
@@ -57,10 +59,9 @@ def measure_champion(
     if list(said.columns) != [f"{task.name}:{label}" for label in task.labels]:
         return measured | {"reason": f"version {champion.version} has other labels of the {task.name} task"}
     answer = said.to_numpy(np.float64, copy=True)
-    # The smallest probability that a float32 softmax can tell from zero bounds the loss of a sure and wrong guess.
-    shares = torch.from_numpy(answer)[task.rows].clamp(min=torch.finfo(torch.float32).tiny)
-    losses = -(task.targets * shares.log()).sum(dim=-1)
-    return measured | {"priority_loss": worst_case(losses, problem.regularisation).value.item()}
+    criterion = criteria_of(problem)(task)
+    losses = criterion.loss.values_of_answers(torch.from_numpy(answer)[task.rows], task.targets)
+    return measured | {"priority_loss": criterion.worst(losses).value.item()}
 
 
 def judge(
@@ -70,23 +71,24 @@ def judge(
     test: MultiTaskData,
     retrain: RetrainParameters,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Whether the new model may take the place of the one in use, and the table of all that was asked of it."""
+    """Whether the new model may replace the one in use, and the table of all gates."""
     priority = test.priority.name
     held_out = {name: record["worst_case_loss"] for name, record in certificate["held_out"]["tasks"].items()}
     held_out[priority] = quality[f"test_{priority}_worst_case_loss"]
-    asked = gates(certificate, held_out, champion_quality, priority, retrain)
+    evidence = Evidence(certificate, quality, held_out, champion_quality, priority)
+    results = [result for gate in GATES for result in gate.check(evidence, retrain)]
     verdict = {
-        "passed": all(gate.passed for gate in asked),
+        "passed": all(result.passed for result in results),
         "champion": champion_quality["version"],
-        "gates": [gate._asdict() for gate in asked],
+        "gates": [result._asdict() for result in results],
     }
     table = pd.DataFrame(
         {
-            "gate": [gate.gate.replace("_", " ") for gate in asked],
-            "value": [_shown(gate.value) for gate in asked],
-            "at most": [_shown(gate.limit) for gate in asked],
-            "verdict": ["passed" if gate.passed else "FAILED" for gate in asked],
-            "what": [gate.note for gate in asked],
+            "gate": [result.gate.replace("_", " ") for result in results],
+            "value": [_shown(result.value) for result in results],
+            "at most": [_shown(result.limit) for result in results],
+            "verdict": ["passed" if result.passed else "FAILED" for result in results],
+            "what": [result.note for result in results],
         }
     )
     return verdict, table
@@ -99,7 +101,7 @@ def conclude(
     fingerprint: dict[str, str],
     program: dict[str, str],
 ) -> dict[str, Any]:
-    """All that the registry is to know of the new model."""
+    """All that the registry needs to know of the new model."""
     return {
         "verdict": verdict,
         "model_id": model,

@@ -6,7 +6,7 @@ from idbpd.pipelines.retraining.nodes import conclude, judge, measure_champion
 
 
 def create_pipeline() -> Pipeline:
-    """What comes after evaluation when a model is trained to be used."""
+    """The steps after evaluation when a model is trained to replace the one in use."""
     return Pipeline(
         [
             Node(

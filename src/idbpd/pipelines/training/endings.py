@@ -1,4 +1,4 @@
-"""What is said of a run when it is over, above all of one that did not end well."""
+"""What is logged when a training is over, above all when it did not end well."""
 
 import logging
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ def reached(solution: Solution, thresholds: Mapping[str, float]) -> dict[str, fl
 
 
 def say_how_it_ended(title: str, timed: Timed, tolerance: float, tasks: Mapping[str, Mapping[str, Any]]) -> None:
-    """One line on how it ended, and a warning where the weights are not what was asked for.
+    """One line on how it ended, and a warning for every limit that the weights break.
 
     ``tasks`` is what calibration found for each constraint task.
     """

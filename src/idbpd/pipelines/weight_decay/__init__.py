@@ -1,4 +1,4 @@
-"""How much weight decay: the number that was given, or the one that unseen data speak for."""
+"""The weight decay: a number set by hand, or one chosen on validation data."""
 
 from idbpd.pipelines.weight_decay.pipeline import create_pipeline
 

@@ -1,17 +1,17 @@
-"""A weight decay and what came of it on samples that it was not trained on."""
+"""A weight decay that was tried, and the result on the validation part."""
 
 import math
 from typing import NamedTuple
 
 
 class Candidate(NamedTuple):
-    """A weight decay and what came of it."""
+    """A weight decay that was tried, and what was measured with it."""
 
     weight_decay: float
     thresholds: dict[str, float]  # of the constraint tasks, as calibrated with this weight decay or set by hand
     worst_case_losses: dict[str, float]  # of all tasks, on the validation part
-    hit_rates: dict[str, float]  # likewise
-    guesses: dict[str, float]  # the worst-case losses of a uniform guess, of all tasks
+    hit_rates: dict[str, float]  # of all tasks, on the validation part
+    guesses: dict[str, float]  # the worst-case loss of a uniform guess at each task
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -32,11 +32,11 @@ class Candidate(NamedTuple):
 
     @property
     def learnt(self) -> set[str]:
-        """The constraint tasks whose limits mean something: a uniform guess does not keep them."""
+        """The constraint tasks whose limits mean something: a uniform guess breaks them."""
         return {task for task, limit in self.thresholds.items() if limit < self.guesses[task]}
 
     def carried(self, margin: float) -> set[str]:
-        """The constraint tasks whose limits hold on the validation part, up to the margin, and mean something there."""
+        """The constraint tasks whose limits hold on the validation part up to the margin, better than by a guess."""
         held = {task for task, ratio in self.ratios.items() if ratio <= 1 + margin}
         return {task for task in self.learnt & held if self.worst_case_losses[task] < self.guesses[task]}
 

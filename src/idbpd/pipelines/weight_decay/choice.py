@@ -1,23 +1,23 @@
-"""The weight decay with which limits carry over to unseen data, and with which the priority task is best there.
+"""Choose the weight decay: limits must carry over to unseen data, and the priority task must be best there.
 
-Without decay a strong solver keeps any limit on the training data and none elsewhere; with too much of it the network
-guesses, and the limit is one that guessing keeps. In between, the gap closes as the decay grows. Of the numbers at
-which it is within a margin that the user states, and at which limits mean something, the one is looked for with which
-the worst case of the priority task is least on samples that were not learnt from.
+Without decay, a strong solver keeps any limit on the training data and none elsewhere. With too much, the network
+guesses, and the limit is one that guessing keeps. In between, the gap to unseen data closes as the decay grows. Among
+the numbers whose gap is within the user's margin, and whose limits mean more than a guess, the one with the least
+worst-case loss of the priority task on the validation part is chosen.
 """
 
 from collections.abc import Callable, Sequence, Set
 
 from idbpd.pipelines.weight_decay.candidate import Candidate
 
-# Worst-case losses on a validation part that differ by a smaller share than this are as good as each other.
+# Worst-case losses on the validation part that differ by less than this share count as equal.
 AS_GOOD = 0.01
 
 
 def explore(grid: Sequence[float], attempt: Callable[[float], Candidate], margin: float) -> list[Candidate]:
-    """Try a grid from its middle, first down and then up, each way for as long as it may still become better.
+    """Try a grid from its middle, first down and then up, each way until it cannot become better.
 
-    More decay closes the gap to unseen data and leaves less to be learnt, so that both ways get worse beyond the best.
+    More decay closes the gap to unseen data, but less is learnt. So results get worse on both sides of the best.
     """
     numbers = sorted(set(grid))
     middle = len(numbers) // 2
@@ -35,25 +35,24 @@ def explore(grid: Sequence[float], attempt: Callable[[float], Candidate], margin
 
 
 def _less_may_be_better(tried: Sequence[Candidate], margin: float) -> bool:
-    """Whether a weight decay below the last, which is the least so far, is worth a try."""
+    """Whether a weight decay below the last one, the smallest so far, is worth a try."""
     if choose(tried, margin) is tried[-1]:
         return True
-    # What is hard to learn is learnt with less decay.
+    # A task that is hard to learn needs less decay.
     return not carried_by_any(tried, margin) and tried[-1].learnt < set(tried[-1].thresholds)
 
 
 def carried_by_any(candidates: Sequence[Candidate], margin: float) -> set[str]:
-    """The constraint tasks that a weight decay can be chosen by: with one at least, their limits carry over."""
+    """The constraint tasks whose limits carry over with at least one candidate: the choice is made by these."""
     return set[str]().union(*(candidate.carried(margin) for candidate in candidates))
 
 
 def choose(candidates: Sequence[Candidate], margin: float) -> Candidate:
-    """Of those with which the limits carry over, the one that is best for the priority task on the validation part.
+    """The best candidate for the priority task on the validation part, among those whose limits carry over.
 
-    A limit that carries over with none of them has no say: it would only spoil the choice for the others. Where
-    several candidates are as good, it is the least of them: its limits are the tightest. Where they carry over with one
-    candidate each but never together, or none does, it is the one that comes nearest, of those with which most is
-    learnt.
+    A limit that carries over with no candidate has no say: it would only spoil the choice for the others. Of equally
+    good candidates the smallest weight decay is taken: its limits are the tightest. Where no candidate carries over all
+    limits that count, it is the one that comes nearest, among those with which most tasks are learnt.
     """
     judged = carried_by_any(candidates, margin)
     good = [candidate for candidate in candidates if judged and judged <= candidate.carried(margin)]

@@ -1,4 +1,4 @@
-"""How the choice of the weight decay looked."""
+"""The figure of the search for a weight decay."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 
 
 def draw_weight_decay_curve(choice: dict[str, Any]) -> Figure:
-    """Worst-case losses and hit rates on the validation part over the weight decay, what is allowed, and the choice.
+    """Worst-case losses and hit rates on the validation part over the weight decay, with the allowed losses.
 
-    A number that was given has no curve: the figure says so.
+    A weight decay that was set by hand has no curve: the figure says so.
     """
     curve = choice["curve"]
     if not curve:
@@ -17,7 +17,7 @@ def draw_weight_decay_curve(choice: dict[str, Any]) -> Figure:
         return figure
     figure = Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    # Side by side, as a grid is a list: zero has no place on a logarithmic axis.
+    # Evenly spaced, as zero has no place on a logarithmic axis.
     places = range(len(curve))
     numbers = [point["weight_decay"] for point in curve]
     for at, task in enumerate(curve[0]["worst_case_losses"]):

@@ -3,54 +3,49 @@
 import logging
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
+
+from torch import Tensor
 
 from idbpd.datasets.table import MultiLabelTable
 from idbpd.errors import DataError
+from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
-    ModelParameters,
     ProblemParameters,
-    ProblemSettings,
-    Seed,
     SplitParameters,
-    WeightDecaySearchParameters,
 )
-from idbpd.mtl import MultiTaskData
-from idbpd.pipelines.calibration.nodes import GUESSING
-from idbpd.pipelines.splitting.label_split import split_labels
-from idbpd.pipelines.splitting.nodes import make_parts
-from idbpd.pipelines.splitting.row_split import Part, split_rows
+from idbpd.experiment.splitting.label_split import split_labels
+from idbpd.experiment.splitting.row_split import Part, split_rows
+from idbpd.experiment.splitting.table_split import make_parts
+from idbpd.experiment.thresholds import GUESSING
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import carried_by_any, choose
-from idbpd.pipelines.weight_decay.kept import KeptCandidates
-from idbpd.pipelines.weight_decay.search import search
+from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
+from idbpd.pipelines.weight_decay.search import Parts, UnsettledExperiment, search
 
 logger = logging.getLogger(__name__)
 
 
 def settle_weight_decay(
     table: MultiLabelTable,
-    fingerprint: dict[str, str],
-    problem: ProblemSettings,
+    rows: dict[str, Tensor],
     weight_decay_search: WeightDecaySearchParameters,
     split: SplitParameters,
     features: FeatureParameters,
     calibration: CalibrationParameters,
-    model: ModelParameters,
-    compute: ComputeParameters,
-    seed: Seed,
-    weight_decay_cache: Path | None = None,
+    unsettled: UnsettledExperiment,
+    weight_decay_cache: ContentStore | None = None,
 ) -> tuple[ProblemParameters, dict[str, Any]]:
-    """The problem with its weight decay as a number, and how that came about.
+    """The problem with its weight decay as a number, and how that was chosen.
 
     ``auto`` sees the training part alone, and divides it once more, by the same rules, into samples to learn from and
-    samples to validate on. Everything after this is made anew with all of the training part. Without the folder
-    nothing is kept for another run.
+    samples to validate on. It goes back to the table for that, and not to ``train``: ``train`` has no groups and no
+    labels outside the tasks, by which rows are divided, and its features are scaled with the validation samples in
+    view. All later stages use the whole training part again.
     """
+    problem = unsettled.problem
     asked = problem.model_dump(by_alias=True)
     if not isinstance(problem.weight_decay, str):
         given = problem.weight_decay
@@ -58,9 +53,8 @@ def settle_weight_decay(
     begin = time.perf_counter()
     rules = weight_decay_search
     short = calibration.model_copy(update={"max_steps": min(rules.max_steps, calibration.max_steps)})
-    parts = _validation_parts(table, rules, split, features)
-    kept = KeptCandidates(weight_decay_cache)
-    candidates = search(rules, parts, problem, short, model, compute, seed, kept)
+    parts = validation_parts(table.of_rows(rows["train"].numpy()), rules, split, features)
+    candidates, kept = search(rules, parts, unsettled, short, weight_decay_cache)
     chosen = choose(candidates, rules.margin)
     logger.info(
         "weight decay %g: worst-case losses on a validation part: %s; %d numbers tried, %.1f s%s",
@@ -68,7 +62,7 @@ def settle_weight_decay(
         _in_words(chosen),
         len(candidates),
         time.perf_counter() - begin,
-        f" ({kept.found} of them kept from an earlier run: same data, model and seed)" if kept.found else "",
+        f" ({kept} of them kept from an earlier run: same data, model and seed)" if kept else "",
     )
     _warn(candidates, chosen, rules.margin)
     choice = {
@@ -76,10 +70,27 @@ def settle_weight_decay(
         "weight_decay": chosen.weight_decay,
         "margin": rules.margin,
         "validation_fraction": rules.validation_fraction,
-        **fingerprint,
+        **unsettled.fingerprint,
         "curve": [{**candidate._asdict(), "ratios": candidate.ratios} for candidate in candidates],
     }
     return problem.with_weight_decay(chosen.weight_decay), choice
+
+
+def validation_parts(
+    training_part: MultiLabelTable,
+    rules: WeightDecaySearchParameters,
+    split: SplitParameters,
+    features: FeatureParameters,
+) -> Parts:
+    """The training part, divided into samples to learn from and samples to validate on."""
+    tasks = split_labels(training_part, split.by, split.tasks)
+    part = Part("validation", "weight_decay_search.validation_fraction")
+    try:
+        rows = split_rows(training_part, rules.validation_fraction, split.seed, part)
+        fit, validation, _ = make_parts(training_part, tasks, rows, split, features, part)
+    except DataError as error:
+        raise DataError(f"{error}; a number for problem.weight_decay needs no validation part") from error
+    return Parts(fit, validation)
 
 
 def _in_words(candidate: Candidate) -> str:
@@ -88,43 +99,28 @@ def _in_words(candidate: Candidate) -> str:
 
 
 def _warn(candidates: Sequence[Candidate], chosen: Candidate, margin: float) -> None:
-    """Say what the chosen weight decay does not do."""
+    """Say what the chosen weight decay does not achieve."""
     judged = carried_by_any(candidates, margin)
     for task in chosen.thresholds:
         if task not in judged:
             logger.warning(
-                "with no number of weight_decay_search.grid that was tried has the %s task a limit that holds on a "
-                "validation part to within %g %%, and that means something because a guess is worse: %s",
+                "no weight decay that was tried keeps the limit of the %s task on the validation part to within %g %% "
+                "and better than a uniform guess: %s; see weight_decay_search.grid",
                 task,
                 100 * margin,
-                "it has no say in the choice" if judged else "the nearest is taken",
+                "the task has no say in the choice" if judged else "the nearest is taken",
             )
     if not judged <= chosen.carried(margin):
         logger.warning(
-            "with no number of weight_decay_search.grid that was tried do the limits of %s carry over together; the "
-            "nearest is taken",
+            "no weight decay that was tried keeps the limits of %s together on the validation part; the nearest is "
+            "taken; see weight_decay_search.grid",
             " and ".join(sorted(judged)),
         )
     guess = chosen.guesses[chosen.priority]
     if chosen.priority_loss > GUESSING * guess:
         logger.warning(
-            "the worst-case loss of the priority task on a validation part, %.4f, is not clearly below that of a "
+            "the worst-case loss of the priority task on the validation part, %.4f, is not clearly below that of a "
             "uniform guess, %.4f: more samples or a larger problem.lambda may help",
             chosen.priority_loss,
             guess,
         )
-
-
-def _validation_parts(
-    table: MultiLabelTable, rules: WeightDecaySearchParameters, split: SplitParameters, features: FeatureParameters
-) -> tuple[MultiTaskData, MultiTaskData]:
-    train_rows, _ = split_rows(table, split.test_fraction, split.seed)
-    training_part = table.of_rows(train_rows)
-    tasks = split_labels(training_part, split.by, split.tasks)
-    part = Part("validation", "weight_decay_search.validation_fraction")
-    try:
-        rows = split_rows(training_part, rules.validation_fraction, split.seed, part)
-        fit, validation, _ = make_parts(training_part, tasks, rows, split, features, part)
-    except DataError as error:
-        raise DataError(f"{error}; a number for problem.weight_decay needs no validation part") from error
-    return fit, validation

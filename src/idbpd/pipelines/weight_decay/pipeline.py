@@ -2,28 +2,27 @@
 
 from kedro.pipeline import Node, Pipeline
 
+from idbpd.experiment.node_inputs import EXPERIMENT, Unbundled
 from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
 
 
 def create_pipeline() -> Pipeline:
-    """The settled problem is kept: every later stage takes it from there, also in a run that begins later."""
+    """The settled problem is saved: every later stage takes it from there, also in a run that begins later."""
     return Pipeline(
         [
             Node(
-                settle_weight_decay,
+                Unbundled(settle_weight_decay),
                 inputs={
                     "table": "table",
-                    "fingerprint": "fingerprint",
-                    "problem": "params:problem",
+                    "rows": "rows",
                     "weight_decay_search": "params:weight_decay_search",
                     "split": "params:split",
                     "features": "params:features",
                     "calibration": "params:calibration",
-                    "model": "params:model",
-                    "compute": "params:compute",
-                    "seed": "params:seed",
                     "weight_decay_cache": "weight_decay_cache",
+                    **EXPERIMENT,
+                    "problem": "params:problem",  # as people set it; the settled one is an output
                 },
                 outputs=["problem", "weight_decay"],
                 name="settle_weight_decay",

@@ -1,97 +1,130 @@
-"""What comes of a weight decay on samples that were not learnt from, for those of a grid that are worth a try."""
+"""Train with the weight decays of a grid that are worth trying, and measure each on the validation part."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 
+from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.devices import resolve_device
 from idbpd.experiment.network import build_network
+from idbpd.experiment.node_inputs import Bundle
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
     ModelParameters,
-    ProblemParameters,
     ProblemSettings,
     Seed,
-    WeightDecaySearchParameters,
 )
-from idbpd.experiment.problem import BuiltProblem, build_problem, weights_of
+from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
 from idbpd.experiment.progress import Progress
-from idbpd.experiment.provenance import parameters_of, settings, surroundings, tensors_sha256
-from idbpd.mtl import MultiTaskData, TaskQuality, guess_loss, measure_quality
+from idbpd.experiment.provenance import code_sha256, parameters_of, surroundings, tensors_sha256
+from idbpd.experiment.thresholds import threshold_rule
+from idbpd.mtl import MultiTaskData, guess_loss
 from idbpd.optim import IDBPD, solve
-from idbpd.pipelines.calibration.nodes import given_thresholds
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import explore
-from idbpd.pipelines.weight_decay.kept import KeptCandidates
+from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
+
+# The code that decides the result of a weight decay, beside the solver's.
+OWN_CODE = ("experiment/thresholds.py", "pipelines/weight_decay/search.py")
+
+
+@dataclass(frozen=True)
+class UnsettledExperiment(Bundle):
+    """An experiment whose weight decay may still have to be chosen."""
+
+    model: ModelParameters
+    problem: ProblemSettings
+    compute: ComputeParameters
+    seed: Seed
+    fingerprint: dict[str, str]  # of the data and their split
+
+    def settled(self, weight_decay: float, fingerprint: dict[str, str]) -> Experiment:
+        """The experiment with this weight decay, on the data of this fingerprint."""
+        problem = self.problem.with_weight_decay(weight_decay)
+        return Experiment(self.model, problem, self.compute, self.seed, fingerprint)
+
+
+class Parts(NamedTuple):
+    """The training part, divided once more."""
+
+    fit: MultiTaskData  # to learn from
+    validation: MultiTaskData  # to measure on
+
+
+class Found(NamedTuple):
+    """The candidates, by weight decay, and how many of them an earlier run had tried."""
+
+    candidates: list[Candidate]
+    kept: int
 
 
 def search(
     parameters: WeightDecaySearchParameters,
-    parts: tuple[MultiTaskData, MultiTaskData],
-    problem: ProblemSettings,
+    parts: Parts,
+    unsettled: UnsettledExperiment,
     calibration: CalibrationParameters,
-    model: ModelParameters,
-    compute: ComputeParameters,
-    seed: Seed,
-    kept: KeptCandidates,
-) -> list[Candidate]:
-    """What came of the numbers of the grid that were worth a try, the least first."""
-    content = {"split_sha256": _parts_sha256(parts)}
+    cache: ContentStore | None,
+) -> Found:
+    """Try the numbers of the grid that are worth it; what an earlier run tried is taken from the cache."""
+    fingerprint = {"split_sha256": _parts_sha256(parts)}
+    network = build_network(unsettled.model, parts.fit, unsettled.seed)
     around = {
         **parameters_of("calibration", calibration),
-        **surroundings(resolve_device(compute.device), build_network(model, parts[0], seed)),
+        **surroundings(resolve_device(unsettled.compute.device), network),
+        "search code (SHA-256)": code_sha256(parts=OWN_CODE),
     }
+    kept: list[float] = []
 
     def attempt(weight_decay: float) -> Candidate:
-        chosen = problem.with_weight_decay(weight_decay)
-        made_with = {**settings(model, chosen, compute, seed, content), **around}
-        candidate = kept.get(made_with)
-        if candidate is None:
-            candidate = _try(chosen, parts, calibration, model, compute, seed)
-            kept.put(made_with, candidate)
+        experiment = unsettled.settled(weight_decay, fingerprint)
+        made_with = {**experiment.made_with, **around}
+        stored = None if cache is None else cache.get(made_with)
+        if stored is not None:
+            kept.append(weight_decay)
+            return Candidate(**stored.record)
+        candidate = _try(experiment, parts, calibration)
+        if cache is not None:
+            cache.put(made_with, candidate._asdict(), {})
         return candidate
 
-    return explore(parameters.grid, attempt, parameters.margin)
+    candidates = explore(parameters.grid, attempt, parameters.margin)
+    return Found(candidates, len(kept))
 
 
-def _try(
-    problem: ProblemParameters,
-    parts: tuple[MultiTaskData, MultiTaskData],
-    calibration: CalibrationParameters,
-    model: ModelParameters,
-    compute: ComputeParameters,
-    seed: Seed,
-) -> Candidate:
-    """Calibrate and train with the weight decay of ``problem``.
+def _try(experiment: Experiment, parts: Parts, calibration: CalibrationParameters) -> Candidate:
+    """Calibrate and train with the weight decay of the experiment.
 
-    It begins with the first weights, as the final calibration will: weights that a large decay has drawn to zero are a
-    point from which a smaller one does not get away. ``parts`` are the samples to learn from and to validate on.
+    Each calibration starts from the initial weights, as the final one will: a large decay draws weights to zero, and a
+    solve with a smaller decay does not get away from there.
     """
-    fit, validation = parts
+    fit, problem = parts.fit, experiment.problem
     title = f"weight decay {problem.weight_decay:g}"
-    given = given_thresholds(fit, calibration)
+    rule = threshold_rule(fit, calibration)
     thresholds: dict[str, float] = {}
     start: dict[str, Tensor] = {}
     for task in fit.limited:
-        alone = build_problem(fit, task.name, {}, model, problem, compute, seed)
+        alone = experiment.build(fit, task.name, {})
         start = _solved(title, alone, alone.initial_weights, calibration)
-        reached = _quality(alone, start, fit, problem)[task.name].worst_case_loss
-        thresholds[task.name] = given.get(task.name, reached * (1 + calibration.slack))
-    built = build_problem(fit, fit.priority.name, thresholds, model, problem, compute, seed)
+        reached = alone.quality(start, fit, criteria_of(problem))[task.name].worst_case_loss
+        thresholds[task.name] = rule.threshold(task.name, reached)
+    built = experiment.build(fit, fit.priority.name, thresholds)
     # With one constraint task these weights keep its limit; with several they are as good a start as any.
     weights = _solved(title, built, start, calibration)
-    quality = _quality(built, weights, validation, problem)
+    quality = built.quality(weights, parts.validation, criteria_of(problem))
     return Candidate(
         problem.weight_decay,
         thresholds,
         {name: found.worst_case_loss for name, found in quality.items()},
         {name: found.hit_rate for name, found in quality.items()},
-        {task.name: guess_loss(task, problem.regularisation) for task in fit.tasks},
+        {task.name: guess_loss(task, criteria_of(problem)) for task in fit.tasks},
     )
 
 
-def _parts_sha256(parts: tuple[MultiTaskData, MultiTaskData]) -> str:
+def _parts_sha256(parts: Parts) -> str:
     tensors = {}
-    for part, data in zip(("fit", "validation"), parts, strict=True):
+    for part, data in parts._asdict().items():
         tensors[part] = data.features
         for task in data.tasks:
             tensors[f"{part} {task.name} {task.labels} rows"] = task.rows
@@ -112,11 +145,3 @@ def _solved(
             callback=progress,
         )
     return weights_of(solution)
-
-
-def _quality(
-    built: BuiltProblem, weights: dict[str, Tensor], data: MultiTaskData, problem: ProblemParameters
-) -> dict[str, TaskQuality]:
-    built.network.load_state_dict(weights)
-    features = built.data.features
-    return measure_quality(built.network, data.to(features.device, features.dtype), problem.regularisation)

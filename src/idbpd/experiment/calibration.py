@@ -1,0 +1,162 @@
+"""What each constraint task reaches on its own, and so which limit it must keep: threshold = value x (1 + slack)."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from torch import Tensor
+
+from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.content_store import ContentStore
+from idbpd.experiment.durable_solve import Budget, solve_durably, solve_settings
+from idbpd.experiment.parameters import CalibrationParameters
+from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
+from idbpd.experiment.thresholds import GUESSING, at_least_zero, threshold_rule
+from idbpd.mtl import MultiTaskData, Task, guess_loss
+from idbpd.optim import IDBPD, Status
+
+logger = logging.getLogger(__name__)
+
+
+def calibrate(
+    train: MultiTaskData,
+    calibration: CalibrationParameters,
+    experiment: Experiment,
+    checkpointing: Checkpointing = NO_CHECKPOINTS,
+    calibration_cache: ContentStore | None = None,
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The threshold of every constraint task, how it was found, and weights from which all of them can be kept.
+
+    The value is the worst-case loss alone. Weight decay keeps it honest on unseen data, but is not part of what a
+    threshold means to a user.
+
+    With one constraint task the weights are those that reach its value. With several tasks, no single network need
+    reach all their values. So the weights keep the limits of all tasks but the last, and make that one as good as they
+    can. They are found task by task: each search starts where the limits before it are kept.
+
+    Without a cache, nothing is kept for another run. What is kept is what the solver found: slack and limits set by
+    hand are applied afterwards, so that a run with other ones can use it too.
+    """
+    rule = threshold_rule(train, calibration)
+    calibrator = _Calibrator(experiment.made_with, calibration, checkpointing, calibration_cache)
+    found: dict[str, dict[str, Any]] = {}
+    weights: dict[str, Tensor] = {}
+    for task in train.limited:
+        alone = experiment.build(train, task.name, {})
+        solved = calibrator.solve(task.name, {}, alone, alone.initial_weights)
+        quality = alone.quality(solved.weights, alone.data, criteria_of(experiment.problem))[task.name]
+        value = at_least_zero(quality.worst_case_loss)
+        threshold = rule.threshold(task.name, value)
+        earlier = {name: record["threshold"] for name, record in found.items()}
+        _report(task, value, threshold, solved, experiment, by_hand=task.name in rule.by_hand)
+        found[task.name] = {"threshold": threshold, "value": value, **asdict(solved.how)}
+        if earlier:
+            joint = experiment.build(train, task.name, earlier)
+            weights = calibrator.solve(task.name, earlier, joint, weights).weights
+        else:
+            weights = solved.weights
+    thresholds = [record["threshold"] for record in found.values()]
+    record = {
+        # A number where there is one task, as the tracked parameter is read.
+        "threshold": thresholds[0] if len(thresholds) == 1 else thresholds,
+        "slack": calibration.slack,
+        "tasks": found,
+        "made_with": experiment.made_with,
+    }
+    return record, weights
+
+
+@dataclass(frozen=True)
+class _How:
+    """How the solver ended."""
+
+    status: str
+    steps: int
+    stationarity: float
+    seconds: float
+    made: str  # when, as ISO 8601
+
+
+@dataclass(frozen=True)
+class _Solved:
+    how: _How
+    weights: dict[str, Tensor]
+    cached: bool  # whether an earlier run found them
+
+
+@dataclass(frozen=True)
+class _Calibrator:
+    """Solves what has not been solved before."""
+
+    made_with: dict[str, Any]
+    parameters: CalibrationParameters
+    checkpointing: Checkpointing
+    cache: ContentStore | None
+
+    def solve(self, task: str, limits: Mapping[str, float], built: BuiltProblem, start: dict[str, Tensor]) -> _Solved:
+        """Make one task as good as it can be under the limits of others."""
+        budget = Budget(self.parameters.max_steps, self.parameters.tolerance)
+        start = built.placed(start)
+        known = {f"calibration.{name}": value for name, value in budget._asdict().items()}
+        made_with = solve_settings({**self.made_with, **known}, task, limits, built, start)
+        kept = None if self.cache is None else self.cache.get(made_with)
+        if kept is not None:
+            return _Solved(_How(**kept.record), kept.tensors, cached=True)
+        title = f"looking for a start with {task}" if limits else f"calibrating {task}"
+        keeper = self.checkpointing.of(title.replace(" ", "_"), made_with)
+        timed = solve_durably(title, built, start, IDBPD(), budget, keeper)
+        solution, weights = timed.solution, weights_of(timed.solution)
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        how = _How(solution.status.name, solution.steps, solution.kkt.stationarity, timed.total_seconds, made)
+        if solution.status is Status.DIVERGED:
+            logger.warning("%s ended early: %s; its best finite weights are used", title, solution.reason)
+        elif self.cache is not None:
+            self.cache.put(made_with, asdict(how), weights)
+        if keeper is not None:
+            keeper.discard()
+        return _Solved(how, weights, cached=False)
+
+
+def _report(
+    limited: Task, value: float, threshold: float, solved: _Solved, experiment: Experiment, *, by_hand: bool
+) -> None:
+    task, how = limited.name, solved.how
+    guess = guess_loss(limited, criteria_of(experiment.problem))
+    logger.info(
+        "the %s task alone reaches a worst-case loss of %.4f, %s %.4f: %s after %d steps, residual %.1e, %.1f s%s",
+        task,
+        value,
+        "and its threshold was set to" if by_hand else "so its threshold is",
+        threshold,
+        how.status,
+        how.steps,
+        how.stationarity,
+        how.seconds,
+        f" (kept from {how.made}: same data, model and seed)" if solved.cached else "",
+    )
+    if value > GUESSING * guess:
+        logger.warning(
+            "the %s task alone is no better than a uniform guess, whose loss is %.4f: it has learnt nothing, and its "
+            "limit says little; see calibration.max_steps, problem.weight_decay and features.scaling",
+            task,
+            guess,
+        )
+    elif threshold >= guess:
+        logger.warning(
+            "the limit %.4f of the %s task says little: a uniform guess, whose loss is %.4f, keeps it; "
+            "see calibration.slack, calibration.threshold and problem.weight_decay",
+            threshold,
+            task,
+            guess,
+        )
+    if threshold < value:
+        logger.warning(
+            "the limit %.4f of the %s task is below %.4f, what it reached on its own with weight decay %g: "
+            "perhaps no model keeps it; see calibration.threshold",
+            threshold,
+            task,
+            value,
+            experiment.problem.weight_decay,
+        )

@@ -1,0 +1,54 @@
+"""What people may write where they choose one of several by name: the name, or the name with options."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+
+class Choice(NamedTuple):
+    """A name of a registry, and the options to make its entry with."""
+
+    name: str
+    options: dict[str, Any]
+
+
+def chosen(given: Any, registry: Mapping[str, Callable[..., Any]], kind: str, **set_elsewhere: Any) -> Choice:
+    """Read ``name``, ``{name: {option: value}}`` or, for an entry with one option, ``{name: value}``.
+
+    ``set_elsewhere`` are options with a parameter of their own; an entry that has one of them gets its value. A
+    ValueError says what is wrong.
+    """
+    name, options = next(iter(given.items())) if isinstance(given, dict) and len(given) == 1 else (given, {})
+    if not isinstance(name, str) or name not in registry:
+        raise ValueError(f"there is no {kind} {name!r}; known are {', '.join(registry)}")
+    known = list(inspect.signature(registry[name]).parameters)
+    free = [option for option in known if option not in set_elsewhere]
+    if not isinstance(options, dict):
+        if len(free) != 1:
+            raise ValueError(f"the {kind} {name!r} takes {_listed(free)}, each by its name")
+        options = {free[0]: options}
+    for option in options:
+        if option not in free:
+            raise ValueError(f"the {kind} {name!r} has no option {option!r} here; it takes {_listed(free)}")
+    kinds = get_type_hints(registry[name])
+    values = {option: _as(kinds.get(option, Any), option, value) for option, value in options.items()}
+    values |= {option: value for option, value in set_elsewhere.items() if option in known}
+    try:
+        registry[name](**values)  # which refuses values without meaning
+    except TypeError as error:
+        raise ValueError(f"the {kind} {name!r} lacks an option: {error}") from error
+    return Choice(name, values)
+
+
+def _as(kind: Any, option: str, value: Any) -> Any:
+    try:
+        return TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False)).validate_python(value)
+    except ValidationError as error:
+        message = error.errors()[0]["msg"]
+        raise ValueError(f"option {option!r} = {value!r}: {message[0].lower()}{message[1:]}") from error
+
+
+def _listed(options: list[str]) -> str:
+    return f"the options {', '.join(options)}" if options else "no options"

@@ -1,0 +1,50 @@
+"""Cross-entropy against a distribution over the labels."""
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+
+@final
+@dataclass(frozen=True)
+class CrossEntropy:
+    """Softmax, then cross-entropy; a target is the sample's labels, normalised to sum to one.
+
+    A sample without a label has a target of zero, and so a loss of zero.
+    """
+
+    def values(self, logits: Tensor, targets: Tensor, dim: int = -1) -> Tensor:
+        """The cross-entropy of every sample.
+
+        Zero logits are a uniform guess, whose loss is the logarithm of the number of labels:
+
+        >>> CrossEntropy().values(torch.zeros(1, 4), torch.tensor([[0.5, 0.5, 0.0, 0.0]]))
+        tensor([1.3863])
+        """
+        return -(targets * torch.log_softmax(logits, dim=dim)).sum(dim=dim)
+
+    def slope(self, logits: Tensor, targets: Tensor, dim: int = -1) -> Tensor:
+        """Softmax minus target; zero where the target is zero, as the loss is.
+
+        >>> CrossEntropy().slope(torch.zeros(1, 4), torch.tensor([[0.5, 0.5, 0.0, 0.0]]))
+        tensor([[-0.2500, -0.2500,  0.2500,  0.2500]])
+        """
+        return torch.softmax(logits, dim=dim) * targets.sum(dim=dim, keepdim=True) - targets
+
+    def guess(self, targets: Tensor) -> Tensor:
+        """Every label with the same probability."""
+        return torch.zeros_like(targets)
+
+    def answers(self, logits: Tensor, dim: int = -1) -> Tensor:
+        """The probability of every label."""
+        return logits.softmax(dim=dim)
+
+    def values_of_answers(self, answers: Tensor, targets: Tensor) -> Tensor:
+        """The cross-entropy of given probabilities.
+
+        A probability of zero would make a confident wrong answer infinitely bad. The smallest positive number of
+        float32 takes its place.
+        """
+        return -(targets * answers.clamp(min=torch.finfo(torch.float32).tiny).log()).sum(dim=-1)

@@ -1,0 +1,97 @@
+"""An oracle that counts what is asked of it: what a benchmark compares besides seconds.
+
+It can do what the oracle inside can do and no more, so that a method may ask by `isinstance` for what it needs.
+"""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from idbpd.optim.oracle import (
+    AscentSteps,
+    CutOracle,
+    Evaluation,
+    Gradients,
+    Maximisers,
+    Oracle,
+    PromptOracle,
+    TermOracle,
+)
+
+
+class CountedOracle:
+    """Counts evaluations and gradients."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        """Nothing is counted yet."""
+        self._oracle = oracle
+        self.evaluations = 0
+        self.gradients = 0
+
+    @property
+    def constraint_count(self) -> int:
+        """The number of constraints."""
+        return self._oracle.constraint_count
+
+    def start(self, x: Tensor) -> Maximisers:
+        """As of the oracle."""
+        return self._oracle.start(x)
+
+    def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
+        """One evaluation."""
+        self.evaluations += 1
+        return self._oracle.evaluate(x, warm, steps)
+
+    def differentiate(self, evaluation: Evaluation) -> Gradients:
+        """One gradient."""
+        self.gradients += 1
+        return self._oracle.differentiate(evaluation)
+
+
+class _WithCuts(CountedOracle):
+    """Of a `CutOracle`; the gradient of a sum of cuts counts as one."""
+
+    _oracle: CutOracle
+
+    def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
+        return self._oracle.cut_values(evaluation, constraint, points)
+
+    def cut_gradient(self, evaluation: Evaluation, constraint: int, points: Tensor, factors: Tensor) -> Tensor:
+        self.gradients += 1
+        return self._oracle.cut_gradient(evaluation, constraint, points, factors)
+
+
+class _WithTerms(CountedOracle):
+    """Of a `TermOracle`; a term at one point counts as one gradient."""
+
+    _oracle: TermOracle
+
+    def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
+        self.gradients += len(terms)
+        return self._oracle.linearise(x, terms, points)
+
+    def is_only_maximiser(self, x: Tensor, term: int, point: Tensor | None) -> Tensor:
+        return self._oracle.is_only_maximiser(x, term, point)
+
+
+class _WithAttempts(CountedOracle):
+    """Of a `PromptOracle`; completing an attempt is part of its evaluation."""
+
+    _oracle: PromptOracle
+
+    def attempt(self, x: Tensor, warm: Maximisers) -> Evaluation:
+        self.evaluations += 1
+        return self._oracle.attempt(x, warm)
+
+    def complete(self, evaluation: Evaluation, warm: Maximisers) -> Evaluation:
+        return self._oracle.complete(evaluation, warm)
+
+
+_ABILITIES = ((CutOracle, _WithCuts), (TermOracle, _WithTerms), (PromptOracle, _WithAttempts))
+
+
+def counted(oracle: Oracle) -> CountedOracle:
+    """``oracle`` with its calls counted, and with its own abilities."""
+    kinds = tuple(kind for protocol, kind in _ABILITIES if isinstance(oracle, protocol))
+    made: CountedOracle = type("CountedOracle", (*kinds, CountedOracle), {})(oracle)
+    return made

@@ -1,0 +1,144 @@
+"""The certificate that several worst cases give together.
+
+At a kink of f(x) = max_y phi(x, y) no single maximiser has a small gradient, but a mixture has: the KKT conditions of a
+semi-infinite program with finitely many active worst cases y_j and w_ij are
+
+    sum_j a_j grad phi(x, y_j) + sum_ij lambda_ij grad psi_i(x, w_ij) = 0,    a_j >= 0,  sum_j a_j = 1,  lambda_ij >= 0,
+    a_j (f - phi(x, y_j)) = 0,    lambda_ij psi_i(x, w_ij) = 0,    g_i(x) <= 0
+
+so that only worst cases that attain the maximum carry weight.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.device_reads import index, number, read
+from idbpd.optim.kinks.bundle import Bundle
+from idbpd.optim.kkt import Residuals
+from idbpd.optim.method import Iterate
+from idbpd.optim.oracle import Evaluation, Gradients, Maximisers, TermOracle
+from idbpd.optim.qp.active_set import Group, minimise_on_simplices
+
+
+class Certificate(NamedTuple):
+    """The residuals at a point, and the weights of the worst cases that leave them."""
+
+    iterate: Iterate
+    weights: Tensor  # (rows,) on the host: a_j and lambda_ij
+
+
+def certify(evaluation: Evaluation, values: Tensor, bundle: Bundle, strictness: float = 1.0) -> Certificate:
+    """The weights with the least sum of squares of stationarity and slackness; ``values`` has f and every g.
+
+    The larger ``strictness``, the less weight for worst cases that do not attain the maximum.
+    """
+    gaps = gaps_of(values, bundle)
+    basis = bundle.gradients.to(torch.float64)
+    (products,) = read(basis @ basis.T)
+    quadratic = products + torch.diag((strictness * gaps).square())
+    weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), bundle.groups())
+    return Certificate(with_weights(evaluation, values, bundle, weights), weights)
+
+
+def violation_stationarity(values: Tensor, bundle: Bundle, strictness: float = 1.0) -> tuple[float, float]:
+    """The stationarity of the violation max_i g_i, and the slackness that goes with it, for the best mixture of worst
+    cases. Both are 0 where the violation has no descent.
+    """
+    chosen = bundle.kept([row for row, term in enumerate(bundle.terms) if term > 0])
+    gaps = values[1:].amax() - chosen.values
+    basis = chosen.gradients.to(torch.float64)
+    (products,) = read(basis @ basis.T)
+    quadratic = products + torch.diag((strictness * gaps).square())
+    weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), [Group(range(gaps.numel()), 1.0)])
+    (size,) = read(torch.linalg.vector_norm(weights.to(basis.device) @ basis))
+    return number(size), number((weights * gaps).abs().amax())
+
+
+def values_of(evaluation: Evaluation) -> Tensor:
+    """The values f and every g, on the host."""
+    return read(torch.cat([evaluation.f.reshape(1), evaluation.g]))[0]
+
+
+def gaps_of(values: Tensor, bundle: Bundle) -> Tensor:
+    """The factors of the weights in slackness: f - phi(x, y_j) and psi_i(x, w_ij)."""
+    is_objective = torch.tensor([term == 0 for term in bundle.terms])
+    return torch.where(is_objective, values[0] - bundle.values, bundle.values).abs()
+
+
+def with_weights(evaluation: Evaluation, values: Tensor, bundle: Bundle, weights: Tensor) -> Iterate:
+    """The point with its residuals for given ``weights`` of the worst cases.
+
+    The gradient of a term is the mixture of those of its worst cases; of a term without weight, that of the worst one.
+    """
+    c = values.numel() - 1
+    shares = torch.zeros((1 + c, weights.numel()), dtype=torch.float64)
+    totals = torch.zeros(1 + c, dtype=torch.float64)
+    for term in range(1 + c):
+        rows = bundle.rows_of(term)
+        totals[term] = weights[rows].sum()
+        if number(totals[term]) > 0:
+            shares[term, rows] = weights[rows] / totals[term]
+        else:
+            shares[term, rows[index(bundle.values[rows].argmax())]] = 1.0
+    device = evaluation.x.device
+    basis = bundle.gradients.to(torch.float64)
+    mixed = shares.to(device) @ basis
+    stationarity = torch.linalg.vector_norm(weights.to(device) @ basis)
+    slackness = torch.cat([weights * gaps_of(values, bundle), (totals[1:] * values[1:]).abs()]).amax()
+    infeasibility = torch.cat([values[1:], values.new_zeros(1)]).amax()
+    found = Residuals(stationarity, infeasibility.to(device), slackness.to(device))
+    (worst,) = read(found.worst)
+    finite = bool(bundle.values.isfinite().all()) and bool(values.isfinite().all()) and bool(worst.isfinite())
+    gradients = Gradients(mixed[0].to(evaluation.x), mixed[1:].to(evaluation.x))
+    return Iterate(evaluation, gradients, totals[1:].to(device), found, number(worst) if finite else math.inf)
+
+
+def merge_worst_cases(
+    oracle: TermOracle, values: Tensor, bundle: Bundle, certificate: Certificate, tolerance: float
+) -> Iterate:
+    """A certified point with one worst case per term.
+
+    Where a term is concave in y, the mixture sum_j a_j y_j attains the maximum too and has the mixed gradient, so that
+    the ordinary KKT conditions hold with it. Where it does not, the worst case with the largest weight is shown.
+    """
+    iterate, weights = certificate
+    evaluation = iterate.evaluation
+    # Rounding may have given a trace of weight to constraints that are not active.
+    is_spare = torch.tensor([term > 0 for term in bundle.terms]) & (bundle.values < -tolerance)
+    without = torch.where(is_spare, 0.0, weights)
+    candidate = with_weights(evaluation, values, bundle, without)
+    if candidate.worst is not None and candidate.worst <= tolerance:
+        iterate, weights = candidate, without
+    points: list[Tensor | None] = [evaluation.maximisers.y, *evaluation.maximisers.w]
+    for term in range(values.numel()):
+        rows = [row for row in bundle.rows_of(term) if number(weights[row]) > 0]
+        largest = bundle.points[rows[index(weights[rows].argmax())]] if rows else None
+        if largest is None:
+            continue
+        points[term] = largest
+        if len(rows) == 1:
+            continue
+        total = weights[rows].sum()
+        mixture = torch.zeros_like(largest)
+        for share, row in zip((weights[rows] / total).tolist(), rows, strict=True):
+            mixture += share * bundle.points[row]
+        value, gradient = oracle.linearise(evaluation.x, [term], [mixture])
+        kept = [row for row in range(len(bundle.terms)) if row not in rows]
+        others = bundle.kept(kept)
+        merged = Bundle(
+            (*others.terms, term),
+            (*others.points, mixture),
+            (*others.idle, 0),
+            torch.cat([others.values, read(value)[0]]),
+            torch.cat([others.gradients, gradient]),
+        )
+        merged_weights = torch.cat([weights[kept], total.reshape(1)])
+        candidate = with_weights(evaluation, values, merged, merged_weights)
+        if candidate.worst is not None and candidate.worst <= tolerance:
+            bundle, weights, iterate = merged, merged_weights, candidate
+            points[term] = mixture
+    shown = evaluation._replace(maximisers=Maximisers(points[0], tuple(points[1:])))
+    return iterate._replace(evaluation=shown)

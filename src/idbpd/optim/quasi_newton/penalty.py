@@ -1,0 +1,61 @@
+"""The penalty parameter mu of the merit function, and how it is chosen from step to step."""
+
+from typing import NamedTuple
+
+import torch
+
+from idbpd.optim.device_reads import number
+from idbpd.optim.quasi_newton.merit import LARGEST
+from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, violation
+
+# Of a patient choice: the first penalty, in units of the ratio of the gradients, and the share that a step must remove.
+_PATIENT_FIRST, _FAIR_SHARE = 3.0, 0.3
+# A violation that has not fallen to this share in so many steps is stagnant: patience ends.
+_NOTICEABLE, _STAGNATION = 0.9, 50
+
+
+class Penalty(NamedTuple):
+    """mu, and what its choice remembers."""
+
+    mu: float = 0.0  # 0 before it is first chosen
+    is_patient: bool = False  # whether no penalty seemed enough before, so that now the objective has its say too
+    milestone: float = torch.inf  # the violation when it had last fallen noticeably
+    since_milestone: int = 0  # steps since then
+
+    def after_step(self, violation: float) -> "Penalty":
+        """With the violation at the next point remembered."""
+        if violation <= _NOTICEABLE * self.milestone:
+            return self._replace(milestone=violation, since_milestone=0)
+        return self._replace(since_milestone=self.since_milestone + 1)
+
+
+def choose_penalty(
+    model: PenaltyModel, penalty: Penalty, tolerance: float, *, steps_are_short: bool = False
+) -> tuple[float, bool]:
+    """Mu for the next step, and whether no reasonable mu makes the step reduce the violation.
+
+    It is raised only when the step would leave most of the violation that a step could remove, at most tenfold at a
+    time, and lowered when it is far beyond need at a feasible point, where the merit function does not depend on it.
+    A patient choice begins lower and leaves mu as it is while the step removes a fair share of what one of the same
+    length could: the violation falls more slowly, but the objective has its say meanwhile.
+    """
+    if model.g.numel() == 0:
+        return 0.0, False
+    mu, is_patient = penalty.mu, penalty.is_patient and penalty.since_milestone <= _STAGNATION
+    now = violation(model.g)
+    steepest = number(model.gram[1:, 1:].diagonal().amax())
+    natural = (number(model.gram[0, 0]) / steepest) ** 0.5 if steepest > 0 else 0.0
+    needed = number(model.propose(1.0, LARGEST).multipliers.sum())
+    if mu == 0:
+        most = (_PATIENT_FIRST if is_patient else 1e3) * max(natural, 1.0)
+        return max(min(1.5 * needed, most), natural, 1e-3), False
+    if now <= tolerance and mu > 1e3 * max(needed, 1e-3 * natural):
+        return mu / 10, False
+    proposal = model.propose(1.0, mu)
+    if number(proposal.multipliers.sum()) < mu * (1 - 1e-9) or proposal.violation <= 0.1 * now:
+        return mu, False
+    length = max(number(proposal.weights @ model.gram @ proposal.weights), 0.0) ** 0.5
+    if is_patient and now - proposal.violation >= _FAIR_SHARE * min(now, length * steepest**0.5):
+        return mu, False
+    raised = min(1.5 * needed, 10 * mu)
+    return max(raised, mu), raised >= (1e3 * max(natural, 1.0) if steps_are_short else LARGEST)

@@ -1,0 +1,30 @@
+"""A progress bar on a terminal, and nothing elsewhere."""
+
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import Progress, ProgressColumn
+
+NARROW = 15  # the width of a bar whose whole line fits into 80 columns
+
+
+class TerminalBar:
+    """A bar that shows while its ``with`` block runs, on the error stream, where it does not mix with results."""
+
+    def __init__(self, title: str, total: float | None, *columns: str | ProgressColumn, **fields: Any) -> None:
+        """Prepare a bar of these columns; ``fields`` are first values of what the columns show beside the progress."""
+        self.bar = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
+        self.task = self.bar.add_task(title, total=total, **fields)
+
+    def __enter__(self) -> Self:
+        """Show the bar."""
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Take the bar away, also after an error."""
+        self.bar.stop()

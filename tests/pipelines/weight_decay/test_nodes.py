@@ -1,0 +1,164 @@
+"""The weight decay, set by hand or chosen on validation data."""
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from idbpd.datasets.table import MultiLabelTable
+from idbpd.errors import ConfigurationError, DataError
+from idbpd.experiment.content_store import ContentStore
+from idbpd.experiment.parameters import (
+    CalibrationParameters,
+    ComputeParameters,
+    FeatureParameters,
+    ModelParameters,
+    ProblemParameters,
+    ProblemSettings,
+    SplitParameters,
+)
+from idbpd.experiment.splitting.row_split import split_rows
+from idbpd.experiment.splitting.table_split import split
+from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
+from idbpd.pipelines.weight_decay.nodes import settle_weight_decay, validation_parts
+from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
+from idbpd.pipelines.weight_decay.search import Parts, UnsettledExperiment
+from idbpd.validation import validated
+
+SPLIT = SplitParameters(test_fraction=0.25, seed=0)
+FEATURES = FeatureParameters()
+CALIBRATION = CalibrationParameters(slack=0.1, max_steps=60, tolerance=1e-3)
+MODEL = ModelParameters(hidden=8)
+COMPUTE = ComputeParameters(device="cpu", dtype="float64")
+FINGERPRINT = {"data_sha256": "d", "split_sha256": "s"}
+
+
+def _search(grid: list[float]) -> WeightDecaySearchParameters:
+    return WeightDecaySearchParameters(margin=0.3, grid=grid, validation_fraction=0.25, max_steps=60)
+
+
+def _problem(weight_decay: float | str) -> ProblemSettings:
+    return ProblemSettings.model_validate({"lambda": 0.5, "weight_decay": weight_decay})
+
+
+def _settle(
+    weight_decay: float | str,
+    grid: list[float],
+    calibration: CalibrationParameters = CALIBRATION,
+    cache: ContentStore | None = None,
+) -> tuple[ProblemParameters, dict[str, Any]]:
+    table = _table()
+    unsettled = UnsettledExperiment(MODEL, _problem(weight_decay), COMPUTE, seed=0, fingerprint=FINGERPRINT)
+    rows = split(table, SPLIT, FEATURES).rows
+    return settle_weight_decay(table, rows, _search(grid), SPLIT, FEATURES, calibration, unsettled, cache)
+
+
+def _validation_parts(table: MultiLabelTable) -> Parts:
+    train_rows, _ = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
+    return validation_parts(table.of_rows(train_rows), _search([0.0]), SPLIT, FEATURES)
+
+
+def _table() -> MultiLabelTable:
+    """Four labels, two per task, that follow from two of six features; one sample of twenty has a wrong one."""
+    generator = np.random.default_rng(0)
+    features = generator.normal(size=(400, 6)).astype(np.float32)
+    signs = (features[:, :2] > 0) ^ (generator.random((400, 2)) < 0.05)
+    labels = np.stack([signs[:, 0], ~signs[:, 0], signs[:, 1], ~signs[:, 1]], axis=1).astype(np.int8)
+    return MultiLabelTable(
+        features, tuple(f"x{at}" for at in range(6)), labels, tuple("abcd"), groups=np.arange(400) // 8
+    )
+
+
+def test_a_given_number_is_taken_as_it_is() -> None:
+    problem, choice = _settle(3e-3, [1.0])
+    assert (problem.weight_decay, problem.regularisation) == (3e-3, 0.5)
+    assert choice == {"asked": {"lambda": 0.5, "weight_decay": 3e-3}, "weight_decay": 3e-3, "curve": []}
+    assert "given" in draw_weight_decay_curve(choice).texts[0].get_text()
+
+
+def test_auto_tries_the_neighbours_of_the_choice_and_keeps_them_for_the_next_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    grid = [0.0, 1e-2, 0.1, 30.0]
+    cache = ContentStore(tmp_path, "result of a weight decay")
+    problem, choice = _settle("auto", grid, cache=cache)
+    assert "kept from" not in caplog.text
+    sorted(tmp_path.iterdir())[0].write_text("{")  # of the three that were tried
+    assert _settle("auto", grid, cache=cache) == (problem, choice)
+    assert "computing the result of a weight decay again" in caplog.text
+    assert "(2 of them kept from an earlier run: same data, model and seed)" in caplog.text
+    assert problem.weight_decay == choice["weight_decay"] == 0.1
+    noise_learnt, chosen, nothing_learnt = choice["curve"]  # with less decay than the first nothing was tried
+    assert [point["weight_decay"] for point in choice["curve"]] == grid[1:]
+    assert noise_learnt["ratios"]["constraint"] > 1.3 >= chosen["ratios"]["constraint"]
+    # A guess is as good here as there, and so keeps any limit that it set itself.
+    meant = [point["thresholds"]["constraint"] < point["guesses"]["constraint"] for point in choice["curve"]]
+    assert meant == [True, True, False]
+    assert nothing_learnt["ratios"]["constraint"] == pytest.approx(1 / 1.1, abs=1e-2)
+    assert chosen["worst_case_losses"]["constraint"] < nothing_learnt["worst_case_losses"]["constraint"]
+    assert choice["split_sha256"] == "s"
+    drawn = [line for line in draw_weight_decay_curve(choice).axes[0].get_lines() if line.get_marker() == "o"]
+    for line, task in zip(drawn, ("priority", "constraint"), strict=True):
+        assert np.asarray(line.get_ydata()).tolist() == [point["worst_case_losses"][task] for point in choice["curve"]]
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_a_warning_says_when_a_guess_would_be_better_on_unseen_data(
+    weight_decay: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without weight decay the noise in the labels is learnt; with some of it, what carries over."""
+    _settle("auto", [weight_decay])
+    said = "is not clearly below that of a uniform guess, 0.6931" in caplog.text
+    assert said == (weight_decay == 0)
+
+
+def test_limits_set_by_hand_are_those_that_must_carry_over(caplog: pytest.LogCaptureFixture) -> None:
+    by_hand = CALIBRATION.model_copy(update={"threshold": 0.2})
+    _, choice = _settle("auto", [1e-2, 0.1], by_hand)
+    assert [point["thresholds"] for point in choice["curve"]] == [{"constraint": 0.2}] * 2
+    assert (
+        "no weight decay that was tried keeps the limit of the constraint task on the validation part to within 30 % "
+        "and better than a uniform guess: the nearest is taken; see weight_decay_search.grid"
+    ) in caplog.text
+
+
+def test_validation_uses_only_the_training_part_and_keeps_groups_together() -> None:
+    table = _table()
+    train_rows, test_rows = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
+    fit, validation = _validation_parts(table)
+    train = split(table, SPLIT, FEATURES).train
+    number = {features.tobytes(): row for row, features in enumerate(table.dense_features(slice(None)))}
+
+    def rows(data: object) -> set[int]:
+        return {number[features.numpy().tobytes()] for features in data.features}  # type: ignore[attr-defined]
+
+    assert rows(fit) | rows(validation) == rows(train) == set(train_rows)
+    assert not rows(fit) & rows(validation)
+    assert not (rows(fit) | rows(validation)) & set(test_rows)
+    assert table.groups is not None
+    assert not set(table.groups[list(rows(fit))]) & set(table.groups[list(rows(validation))])
+
+
+def test_an_impossible_validation_part_is_named_with_its_parameter() -> None:
+    table = _table()
+    two_groups = replace(table, groups=np.arange(400) // 200)
+    message = r"200 samples with weight_decay_search.validation_fraction = 0.25: .*; a number for problem.weight_dec"
+    with pytest.raises(DataError, match=message):
+        _validation_parts(two_groups)
+    rare = replace(table, groups=None, labels=table.labels * np.array([1, 1, 0, 0], dtype=np.int8))
+    rare.labels[split_rows(rare, SPLIT.test_fraction, SPLIT.seed)[0][0], 2:] = 1
+    with pytest.raises(
+        DataError, match=r"no sample of the (training|validation) part .* another weight_decay_search.valid"
+    ):
+        _validation_parts(rare)
+
+
+@pytest.mark.parametrize("value", [-1, "often", True, float("nan")])
+def test_a_weight_decay_that_is_neither_a_number_nor_auto_is_refused(value: object) -> None:
+    given = {"lambda": 0.1, "weight_decay": value}
+    with pytest.raises(ConfigurationError, match=r"'problem.weight_decay' = .* is not valid: choose a number that is"):
+        validated("problem", ProblemSettings, given)
