@@ -56,4 +56,4 @@ def test_the_architecture_page_and_its_figure_name_all_pipelines_and_their_outpu
     assert outputs <= named
     figure = (PROJECT / "docs" / "figures" / "data_flow.svg").read_text(encoding="utf-8")
     entries = set(re.findall(r"<tspan[^>]*>(\w+)</tspan>", figure))
-    assert entries == outputs | {"source"}
+    assert outputs | {"source"} <= entries

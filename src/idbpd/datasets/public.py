@@ -161,7 +161,7 @@ def _sha256(path: Path) -> str:
 
 
 class DownloadBar(TerminalBar):
-    """What pooch reports its progress to."""
+    """Progress bar for pooch: shown on a terminal only."""
 
     def __init__(self, title: str) -> None:
         """Prepare the bar."""
@@ -170,7 +170,7 @@ class DownloadBar(TerminalBar):
 
     @property
     def total(self) -> int:
-        """The size in bytes, which pooch sets when the server tells it."""
+        """The size in bytes; pooch sets it if the server sends it."""
         return int(self.bar.tasks[self.task].total or 0)
 
     @total.setter
