@@ -1,4 +1,4 @@
-"""Every test starts from the same random numbers and computes the same way twice."""
+"""Every test starts with the same random seed and computes deterministically."""
 
 import os
 from collections.abc import Iterator
@@ -12,16 +12,16 @@ import torch
 if TYPE_CHECKING:
     from tests.kedro_project import KedroProject
 
-# The same examples at every run: what passes here passes there.
+# Hypothesis draws the same examples on every machine.
 hypothesis.settings.register_profile("repeatable", derandomize=True)
 hypothesis.settings.load_profile("repeatable")
 
-# Nothing that a test does is reported anywhere.
+# Kedro and MLflow send no usage data.
 os.environ["DO_NOT_TRACK"] = "true"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first: workers that share the tests then end at about the same time."""
+    """Run the longest tests first, so that parallel workers finish at about the same time."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
