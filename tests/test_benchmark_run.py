@@ -97,7 +97,7 @@ def test_every_cell_is_a_child_run_under_one_parent(benchmark: Benchmark) -> Non
     (tuned,) = [run for run in children if run.data.tags["method"] == "gdma_rho2"]
     assert tuned.data.params["tuning.trials"] == "6.0"
     assert float(tuned.data.params["options.gamma"]) in {point["gamma"] for point in grid("gdma_rho2")}
-    # What the setting changes is said of the cell, not what the execution was given.
+    # A cell records the parameters of its setting, not those of the execution.
     assert tuned.data.params["problem.weight_decay"] == "0.001"
 
 

@@ -67,5 +67,5 @@ def test_a_killed_run_ends_with_the_same_bits(tmp_path: Path) -> None:
         for project in (whole, killed)
     ]
     assert {**outcomes[0], "seconds": 0} == {**outcomes[1], "seconds": 0}
-    # All is saved: nothing is left of the way there.
+    # Checkpoints are deleted after success.
     assert not (killed.data / "06_models/multi_digits/checkpoints").exists()

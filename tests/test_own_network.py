@@ -17,8 +17,9 @@ README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_network_of_ones_own_is_calibrated_trained_certified_and_exported(
-    project: KedroProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tracked_project: KedroProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    project = tracked_project
     (tmp_path / "my_networks.py").write_text(NETWORK)
     monkeypatch.syspath_prepend(tmp_path)
     given = "model.type=my_networks.TwoLayers,model.options.width=8,calibration.max_steps=15,training.max_steps=15"

@@ -25,7 +25,7 @@ def test_the_papers_setting(project: KedroProject) -> None:
     assert threshold["slack"] == 0
     assert threshold["threshold"] == threshold["tasks"]["constraint"]["value"]
     assert (data / "06_models/chd49/weights.safetensors").exists()
-    # Nothing was held out, and nothing is said to be.
+    # No data were held out, so no result is called a test result.
     quality = json.loads((data / "08_reporting/chd49/quality.json").read_text())
     assert all(name.startswith("train_") for name in quality)
     assert "test" not in (data / "08_reporting/chd49/summary.csv").read_text()

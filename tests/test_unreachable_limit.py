@@ -1,4 +1,4 @@
-"""A limit that no model can keep: the run says so, comes to its end, and keeps the model that is closest to it."""
+"""A limit that no model can keep: the run says so, finishes, and keeps the model that is closest to the limit."""
 
 import json
 
@@ -11,7 +11,7 @@ SOURCE = """same:
   filepath: data/01_raw/same.csv
   tasks: {important: [a, b], limited: [c, d]}
 """
-# Nobody can tell the samples apart: the best guess is an even one, with the loss ln 2.
+# The samples cannot be told apart: the best guess is uniform, with the loss ln 2.
 ROWS = "x,y,a,b,c,d\n" + "1,2,0,1,0,1\n1,2,1,0,1,0\n1,2,0,1,1,0\n1,2,1,0,0,1\n" * 10
 PARAMETERS = ",".join(
     (

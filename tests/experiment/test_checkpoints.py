@@ -1,4 +1,4 @@
-"""A training run that is killed, interrupted or short of disk loses nothing, and never goes on from a wrong state."""
+"""A training run that is killed, interrupted or short of disk loses nothing and never resumes from a wrong state."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""A run that is saved and restored goes on exactly as if it had not stopped."""
+"""A run that is saved and restored gives exactly the result of an uninterrupted run."""
 
 import io
 from pathlib import Path

@@ -6,7 +6,7 @@ import pytest
 
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.runs import EXECUTION_VARIABLE
-from idbpd.tracking.store import DATABASE, URI_VARIABLE, Store, address, open_store
+from idbpd.tracking.store import URI_VARIABLE, Store, address, open_store
 
 RUN = {"dataset": "yeast", "method": "idbpd", "seed": 0}
 
@@ -22,14 +22,6 @@ def begin(folder: Path, uri: str, name: str = "20260101T000000-a", artifacts: st
         "started": 1_700_000_000_000,
     }
     return Journal.begin(folder / name, header)
-
-
-@pytest.fixture(scope="session")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with its tables and nothing in them: MLflow takes seconds to make one."""
-    folder = tmp_path_factory.mktemp("database")
-    open_store(None, folder, "nothing")
-    return folder / DATABASE
 
 
 @pytest.fixture

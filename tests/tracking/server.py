@@ -42,7 +42,7 @@ class Server:
         wait_for(f"{self.uri}/health", self._process)
 
     def stop(self) -> None:
-        """Gone without a word, with all its workers."""
+        """Kill the server and all its workers."""
         if self._process is not None:
             os.killpg(self._process.pid, 9)
             self._process.wait()

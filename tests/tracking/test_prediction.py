@@ -1,8 +1,5 @@
 """``kedro run --pipeline predict``: with which model, what comes out, and what is refused."""
 
-import shutil
-from pathlib import Path
-
 import mlflow
 import numpy as np
 import pandas as pd
@@ -65,10 +62,8 @@ class Predict:
 
 
 @pytest.fixture
-def predict(project: KedroProject, database: Path) -> Predict:
-    (project.data / "09_tracking").mkdir(parents=True)
-    shutil.copy(database, project.data / "09_tracking")
-    return Predict(project)
+def predict(tracked_project: KedroProject) -> Predict:
+    return Predict(tracked_project)
 
 
 def test_without_a_champion_the_last_trained_model_scores(predict: Predict) -> None:

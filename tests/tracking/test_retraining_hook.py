@@ -30,8 +30,8 @@ mine:
         ("reproduce", "run_id=nope", "parameter 'run_id' = 'nope': there is no such run in the store"),
     ],
 )
-def test_it_is_refused_in_one_line(project: KedroProject, pipeline: str, parameters: str, message: str) -> None:
-    output = project.kedro("run", "--pipeline", pipeline, params=parameters, exit_code=1)
+def test_it_is_refused_in_one_line(tracked_project: KedroProject, pipeline: str, parameters: str, message: str) -> None:
+    output = tracked_project.kedro("run", "--pipeline", pipeline, params=parameters, exit_code=1)
     (error,) = [line for line in output.splitlines() if line.startswith("Error: ")]
     assert message in error
     assert "Traceback" not in output
@@ -43,7 +43,8 @@ def test_without_tracking_there_is_no_registry(project: KedroProject) -> None:
     assert "a retraining needs the model registry, but 'mlflow.enabled' is false; set it to true" in output
 
 
-def test_a_failure_is_left_where_a_scheduler_looks(project: KedroProject) -> None:
+def test_a_failure_is_left_where_a_scheduler_looks(tracked_project: KedroProject) -> None:
+    project = tracked_project
     (project.path / "mine.csv").write_text(TABLE)
     project.configure("sources.yml", SOURCE)
     project.kedro("run", "--pipeline", "retrain", params="dataset=mine", exit_code=1)

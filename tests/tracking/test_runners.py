@@ -13,9 +13,9 @@ ENDLESS = "calibration.max_steps=1000000,calibration.tolerance=1e-30,model.hidde
 
 
 @pytest.fixture
-def small_project(project: KedroProject) -> KedroProject:
-    project.configure("sources.yml", {"multi_digits": {"pairs": 200}})
-    return project
+def small_project(tracked_project: KedroProject) -> KedroProject:
+    tracked_project.configure("sources.yml", {"multi_digits": {"pairs": 200}})
+    return tracked_project
 
 
 @pytest.mark.slow

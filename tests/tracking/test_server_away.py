@@ -1,4 +1,4 @@
-"""A run whose tracking server goes away: it goes on, and what it had to say arrives later."""
+"""A run whose tracking server goes away continues; what it tracked is sent later."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def test_a_server_that_was_away_gets_the_rest_later(project: KedroProject, tmp_p
         client = MlflowClient(server.database)
         assert {run.info.status for run in _runs(client)} == {"RUNNING"}
         assert "away" in project.kedro("sync", environment=environment, exit_code=1)
-        # Nobody is there from the beginning.
+        # The server is away from the beginning.
         project.kedro("run", "--pipeline", "ingestion", environment=environment)
         server.start()
         assert "sent the entries of 2 executions" in project.kedro("sync", environment=environment)

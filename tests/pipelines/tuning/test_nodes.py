@@ -98,7 +98,8 @@ def test_the_parameters_file_has_the_defaults_of_the_methods() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_uses_the_options_that_the_grid_found(project: KedroProject) -> None:
+def test_a_run_uses_the_options_that_the_grid_found(tracked_project: KedroProject) -> None:
+    project = tracked_project
     small = {
         "calibration": {"max_steps": 3},
         "training": {"max_steps": 3},
