@@ -145,7 +145,8 @@ def test_a_given_number_is_taken_as_it_is() -> None:
     arguments = (SPLIT, FEATURES, CALIBRATION, MODEL, COMPUTE, 0)
     problem, choice = settle_weight_decay(_table(), FINGERPRINT, _problem(3e-3), _search([1.0]), *arguments)
     assert (problem.weight_decay, problem.regularisation) == (3e-3, 0.5)
-    assert choice == {"asked": {"lambda": 0.5, "weight_decay": 3e-3}, "weight_decay": 3e-3, "curve": []}
+    asked = {"lambda": 0.5, "loss": "cross_entropy", "worst_case": "penalty", "weight_decay": 3e-3}
+    assert choice == {"asked": asked, "weight_decay": 3e-3, "curve": []}
     assert "given" in draw_weight_decay_curve(choice).texts[0].get_text()
 
 

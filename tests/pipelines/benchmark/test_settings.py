@@ -32,7 +32,5 @@ def test_all_methods_are_those_of_the_registry_in_its_order() -> None:
     given = _parameters("base")["benchmark"]
     assert BenchmarkParameters(**given).methods == list(METHODS)
     assert BenchmarkParameters(**{**given, "methods": "idbpd+gdma_rho2"}).methods == ["idbpd", "gdma_rho2"]
-    with pytest.raises(
-        ConfigurationError, match=r"there is no method 'alls'; methods are idbpd"
-    ):
+    with pytest.raises(ConfigurationError, match=r"there is no method 'alls'; methods are idbpd"):
         validated("benchmark", BenchmarkParameters, {**given, "methods": "alls"})
