@@ -1,5 +1,6 @@
 """Bad input ends in one line that names the thing and what would be right, before anything is computed or written."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -155,9 +156,8 @@ def test_a_run_that_begins_later_must_ask_for_the_problem_that_was_settled(run: 
     folder = run.project / "data" / "06_models" / "multi_digits"
     folder.mkdir(parents=True)
     (folder / "problem.json").write_text('{"lambda": 0.1, "weight_decay": 0.008}')
-    (folder / "weight_decay.json").write_text(
-        '{"asked": {"lambda": 0.1, "weight_decay": "auto"}, "weight_decay": 0.008}'
-    )
+    asked = {"lambda": 0.1, "loss": "cross_entropy", "worst_case": "penalty", "weight_decay": "auto"}
+    (folder / "weight_decay.json").write_text(json.dumps({"asked": asked, "weight_decay": 0.008}))
     for name in ("threshold.json", "calibrated_weights.safetensors"):
         (folder / name).touch()
     inputs = run.project / "data" / "05_model_input" / "multi_digits"
