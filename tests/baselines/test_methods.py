@@ -21,7 +21,8 @@ from idbpd.baselines import (
 )
 from idbpd.errors import ConfigurationError
 from idbpd.optim import Constraint, Problem, Status, load_state, save_state, solve
-from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
+from idbpd.optim.counted_oracle import counted
+from idbpd.optim.oracle import AscentSteps, CutOracle, Evaluation, Gradients, Maximisers
 from idbpd.optim.sets import Ball
 
 CENTRE = torch.tensor([2.0, 1.0], dtype=torch.float64)
@@ -272,7 +273,8 @@ def test_every_combination_of_every_grid_makes_a_method() -> None:
 
 
 def test_cuts_need_an_oracle_that_can_evaluate_them() -> None:
-    with pytest.raises(TypeError, match="evaluate a constraint at a given w"):
+    assert not isinstance(counted(Disc()), CutOracle)  # a counted oracle can do what the oracle inside can do
+    with pytest.raises(TypeError, match="discretization needs an oracle that can evaluate a constraint at a given w"):
         solve(Disc(), ORIGIN, Discretization(), max_steps=1)
     assert solve(Disc(), ORIGIN, CooperAdam(**FAST), 1000, 1e-2).status is Status.CONVERGED
 
