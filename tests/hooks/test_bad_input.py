@@ -1,5 +1,7 @@
 """Bad input ends in one line that names the thing and what would be right, before anything is computed or written."""
 
+import json
+
 import pytest
 
 from idbpd.experiment.folders import FolderLock
@@ -131,9 +133,8 @@ def test_a_run_of_a_later_stage_must_ask_for_the_settled_problem(project: KedroP
     folder = project.data / "06_models" / "multi_digits"
     folder.mkdir(parents=True)
     (folder / "problem.json").write_text('{"lambda": 0.1, "weight_decay": 0.008}')
-    (folder / "weight_decay.json").write_text(
-        '{"asked": {"lambda": 0.1, "weight_decay": "auto"}, "weight_decay": 0.008}'
-    )
+    asked = {"lambda": 0.1, "loss": "cross_entropy", "worst_case": "penalty", "weight_decay": "auto"}
+    (folder / "weight_decay.json").write_text(json.dumps({"asked": asked, "weight_decay": 0.008}))
     for name in ("threshold.json", "calibrated_weights.safetensors"):
         (folder / name).touch()
     inputs = project.data / "05_model_input" / "multi_digits"
