@@ -9,7 +9,7 @@ from idbpd.pipeline_registry import register_pipelines
 from tests.kedro_project import PROJECT
 
 PAGES = sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md")])
-# Generated from tracked runs, with tables as wide as their numbers.
+# Generated from tracked runs, with tables as wide as their numbers: a row has to be one line.
 GENERATED = PROJECT / "docs" / "results.md"
 WIDTH = 119
 
@@ -18,10 +18,11 @@ def _name(page: Path) -> str:
     return str(page.relative_to(PROJECT))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != GENERATED], ids=_name)
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_lines_are_below_120_characters(page: Path) -> None:
     lines = page.read_text(encoding="utf-8").splitlines()
-    assert not [(number, line) for number, line in enumerate(lines, start=1) if len(line) > WIDTH]
+    wide = [(number, line) for number, line in enumerate(lines, start=1) if len(line) > WIDTH]
+    assert not [line for line in wide if page != GENERATED or not line[1].startswith("|")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)

@@ -1,5 +1,6 @@
 """The page of results, in Markdown."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
@@ -18,6 +19,7 @@ FIGURES = PurePosixPath("figures/results")
 OURS = "idbpd"
 LEVEL, BEHIND = "level", "**behind**"
 COMMIT = "mlflow.source.git.commit"
+WIDTH = 119
 
 
 def write_page(cells: list[BenchmarkCell]) -> str:
@@ -34,7 +36,17 @@ def write_page(cells: list[BenchmarkCell]) -> str:
         _how(cells),
         _failures(cells),
     ]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    return _wrapped("\n\n".join(section for section in sections if section)) + "\n"
+
+
+def _wrapped(text: str) -> str:
+    """Break lines that are longer than `WIDTH`; a row of a table has to stay one line."""
+    lines = []
+    for line in text.split("\n"):
+        indent = "  " if line.startswith("- ") else ""
+        fits = len(line) <= WIDTH or line.startswith("|")
+        lines += [line] if fits else textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def _ahead(table: pd.DataFrame, places: Iterable[tuple[str, str]]) -> str:
