@@ -3,10 +3,11 @@
 OPENING = """\
 # What each method reaches
 
-{count} runs: every method on every data set, from the same start, under the same thresholds, for the same number of
-seconds, judged by the same measure. This page is generated: `kedro run --pipeline benchmark` makes the runs, `kedro run
---pipeline report` makes this page and its figures from what MLflow tracked of them. What is said of a method follows
-from the numbers by rules that stand beside it. How it was measured stands [at the end](#how-it-was-measured)."""
+{count} runs: every method on every data set, from the same start, under the same thresholds, for the same number
+of seconds, judged by the same measure. This page is generated: `kedro run --pipeline benchmark` makes the runs,
+`kedro run --pipeline report` makes this page and its figures from what MLflow tracked of them. What is said of a
+method follows from the numbers by rules that stand beside it. How it was measured stands [at the
+end](#how-it-was-measured)."""
 
 AHEAD = """\
 ## Is idbpd ahead?
