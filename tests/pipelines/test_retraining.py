@@ -145,8 +145,7 @@ def test_any_parameter_except_resume_counts_as_a_change() -> None:
 
 
 def test_the_parameters_file_has_the_defaults_of_the_gates() -> None:
-    loader = type("_Loader", (yaml.SafeLoader,), {})
-    stored = yaml.load((PROJECT / "conf/base/parameters.yml").read_text(), loader)["retrain"]
+    stored = yaml.safe_load((PROJECT / "conf/base/parameters_retraining.yml").read_text())["retrain"]
     assert RetrainParameters(**stored) == RetrainParameters()
     assert set(stored) == set(RetrainParameters.model_fields)
 

@@ -181,7 +181,8 @@ def _options_block(entry: MethodEntry) -> tuple[Any, Any]:
     for name, option in entry.options.items():
         kind: Any = Annotated[option.kind, Field(gt=option.above, ge=option.at_least)]
         fields[name] = (kind | None if option.default is None else kind, option.default)
-    block = create_model(entry.name, __base__=ParameterBlock, **fields)
+    block = create_model(f"{entry.name}_options", __base__=ParameterBlock, __module__=__name__, **fields)
+    globals()[block.__name__] = block  # pickle finds a class by its name in its module, in another process too
     return block, block()
 
 
