@@ -29,7 +29,9 @@ def point(seed: int, c: int, d: int, scale: float) -> tuple[Gradients, Tensor]:
 def build(gradients: Gradients, g: Tensor, scale: float = 1.0) -> PenaltyModel:
     """The model of a point in ``scale`` times the identity."""
     basis = torch.cat([gradients.f.unsqueeze(0), gradients.g])
-    return PenaltyModel(scale * basis, scale * basis @ basis.T, g, torch.zeros_like(g), 1.0)
+    values = torch.cat([g.new_zeros(1), g])
+    terms = tuple(range(values.numel()))
+    return PenaltyModel(scale * basis, scale * basis @ basis.T, values, torch.zeros_like(values), terms, 1.0)
 
 
 SHAPES = st.tuples(st.integers(1, 5), st.integers(1, 6))
