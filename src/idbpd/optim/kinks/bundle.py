@@ -270,4 +270,5 @@ def _have_moved(distances: Tensor, one: Tensor, other: Tensor, on_way: Tensor, e
     """Whether pairs of worst cases, with values at both ends and on the way, are one that has moved."""
     above = torch.stack([values - (one + share * (other - one)) for share, values in zip(_WAY, on_way, strict=True)])
     is_bent = above.amin(0) > _BENT * (one - other).abs() + 8 * eps * one.abs()
-    return (distances <= eps ** (1 / 3)) | is_bent
+    is_close: Tensor = distances <= eps ** (1 / 3)
+    return is_close | is_bent

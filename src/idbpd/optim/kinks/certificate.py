@@ -59,8 +59,8 @@ def best_certificate(
     bundle: Bundle,
     tolerance: float,
     strictness: float = STRICTNESS,
-) -> tuple[Bundle, Iterate | None]:
-    """A point with the certificate that several worst cases give, if any, and the bundle without rows that spoil it.
+) -> Iterate | None:
+    """A point with the certificate that several worst cases give, if any.
 
     ``values`` has f and every g, ``value_errors`` by how much each may be wrong. A certificate counts only if it holds
     without worst cases that have merely moved: around a unique maximiser, points that miss the maximum by eps are
@@ -69,16 +69,16 @@ def best_certificate(
     values = bundle.raised(values)
     certificate = certify(here, values, bundle, strictness)
     if not certificate.holds(tolerance):
-        return bundle, certificate.iterate
+        return certificate.iterate
     used = [row for row, weight in enumerate(certificate.weights.tolist()) if weight > 0]
     fewer = bundle.distinct(oracle, here, used)
     certificate = certify(here, values, fewer, strictness)
     if not certificate.holds(tolerance):
-        return fewer, certificate.iterate
+        return certificate.iterate
     gaps = (values - torch.tensor(value_errors, dtype=torch.float64))[list(fewer.terms)] - fewer.values
     if strictness * number((certificate.weights * gaps).amax()) > tolerance:
-        return bundle, None
-    return fewer, merge_worst_cases(oracle, values, fewer, certificate, tolerance)
+        return None
+    return merge_worst_cases(oracle, values, fewer, certificate, tolerance)
 
 
 def gaps_of(values: Tensor, bundle: Bundle) -> Tensor:

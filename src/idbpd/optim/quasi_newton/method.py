@@ -195,6 +195,9 @@ class IDBPD:
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
         (there, learnt, speculative, _), bundle = gone
         state = following._replace(point=there, in_metric=learnt, speculative=speculative, bundle=bundle)
+        if bundle is not None and state.t < _SHORT:
+            # Neither a longer step nor a row was possible: the curvature learnt from moving worst cases misleads.
+            state = reset_metric(state)._replace(t=state.t)
         state = assess(oracle, state, tolerance)
         before = merit.at(point.f, point.g)
         is_better = state.worst < state.best_worst

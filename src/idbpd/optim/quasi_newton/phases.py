@@ -133,10 +133,10 @@ def assess(oracle: Oracle, state: IDBPDState, tolerance: float, strictness: floa
     point, bundle = state.point, state.bundle
     if bundle is None or not isinstance(oracle, TermOracle):
         return state._replace(certified=None)
-    bundle, certified = best_certificate(
+    certified = best_certificate(
         oracle, point.evaluation, point.values, point.value_errors, bundle, tolerance, strictness
     )
-    return state._replace(bundle=bundle.trimmed(), certified=certified)
+    return state._replace(certified=certified)
 
 
 def has_no_descent(state: IDBPDState, tolerance: float) -> bool:
