@@ -195,17 +195,17 @@ class IDBPD:
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
         (there, learnt, speculative, _), bundle = gone
         state = following._replace(point=there, in_metric=learnt, speculative=speculative, bundle=bundle)
-        if bundle is not None and state.t < _SHORT:
-            # Neither a longer step nor a row was possible: the curvature learnt from moving worst cases misleads.
+        before = merit.at(point.f, point.g)
+        gained = before - merit.at(there.f, there.g) > _NO_GAIN * abs(before)
+        if bundle is not None and not gained:
+            # Neither a row nor a longer step was possible: the curvature learnt from moving worst cases misleads.
             state = reset_metric(state)._replace(t=state.t)
         state = assess(oracle, state, tolerance)
-        before = merit.at(point.f, point.g)
         is_better = state.worst < state.best_worst
-        gained = is_better or before - merit.at(there.f, there.g) > _NO_GAIN * abs(before)
         is_visible = is_better or found.proposal.reduction > merit.noise(point.g)
         state = state._replace(
             hidden_steps=0 if is_visible else state.hidden_steps + 1,
-            idle_steps=0 if gained else state.idle_steps + 1,
+            idle_steps=0 if gained or is_better else state.idle_steps + 1,
             best_worst=min(state.worst, state.best_worst),
         )
         return after_step(oracle, state, tolerance)
