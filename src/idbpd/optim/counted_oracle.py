@@ -62,13 +62,16 @@ class _WithCuts(CountedOracle):
 
 
 class _WithTerms(CountedOracle):
-    """Of a `TermOracle`; a term at one point counts as one gradient."""
+    """Of a `TermOracle`; a term at one point counts as one gradient, its value alone as nothing, as that of a cut."""
 
     _oracle: TermOracle
 
     def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
         self.gradients += len(terms)
         return self._oracle.linearise(x, terms, points)
+
+    def term_values(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> Tensor:
+        return self._oracle.term_values(x, terms, points)
 
     def is_only_maximiser(self, x: Tensor, term: int, point: Tensor | None) -> Tensor:
         return self._oracle.is_only_maximiser(x, term, point)

@@ -110,6 +110,10 @@ class TermOracle(Oracle, Protocol):
         """
         ...
 
+    def term_values(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> Tensor:
+        """The values of `linearise` alone, without gradients."""
+        ...
+
     def is_only_maximiser(self, x: Tensor, term: int, point: Tensor | None) -> Tensor:
         """Whether a maximiser of a term at ``x`` is known to have no equal; a scalar on the device of ``x``."""
         ...

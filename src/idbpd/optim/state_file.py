@@ -19,8 +19,6 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.kinks.bundle import Bundle
-from idbpd.optim.kinks.bundle_step import BundleState
-from idbpd.optim.kinks.detect import KinkWatch
 from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers
@@ -51,7 +49,7 @@ def register(kind: type[Any]) -> type[Any]:
 _OURS: tuple[type[Any], ...] = (
     *(RunState, Best, History, Iterate, Evaluation, Gradients, Maximisers, Residuals, Verdict, Status),
     *(IDBPDState, Phase, EvaluatedPoint, MetricGradients, Metric, Penalty, RestorationMemory, SpeculativeTrial),
-    *(KinkWatch, BundleState, Bundle, Algorithm1State),
+    *(Bundle, Algorithm1State),
 )
 for _kind in _OURS:
     register(_kind)

@@ -29,7 +29,9 @@ def point(seed: int, c: int, d: int, scale: float) -> tuple[Gradients, Tensor]:
 def build(gradients: Gradients, g: Tensor, scale: float = 1.0) -> PenaltyModel:
     """The model of a point in ``scale`` times the identity."""
     basis = torch.cat([gradients.f.unsqueeze(0), gradients.g])
-    return PenaltyModel(scale * basis, scale * basis @ basis.T, g, torch.zeros_like(g), 1.0)
+    values = torch.cat([g.new_zeros(1), g])
+    terms = tuple(range(values.numel()))
+    return PenaltyModel(scale * basis, scale * basis @ basis.T, values, torch.zeros_like(values), terms, 1.0)
 
 
 SHAPES = st.tuples(st.integers(1, 5), st.integers(1, 6))
@@ -64,6 +66,37 @@ def test_direction_minimises_the_model(
     for length in (1e-3, 0.1, 1.0):
         other = step + length * (step.norm() + 1e-3) * torch.randn(d, generator=generator, dtype=torch.float64)
         assert value(other) >= value(step) - 1e-9 * size
+
+
+@SETTINGS
+@given(seeds, st.integers(2, 4), st.integers(0, 3), PENALTIES_AND_LENGTHS)
+def test_direction_minimises_the_model_with_several_rows_per_term(
+    seed: int, k: int, c: int, setting: tuple[float, float]
+) -> None:
+    penalty, t = setting
+    generator = torch.Generator().manual_seed(seed)
+    basis = torch.randn(k + c, 4, generator=generator, dtype=torch.float64)
+    values = torch.randn(k + c, generator=generator, dtype=torch.float64)
+    values[:k] = -values[:k].abs()
+    values[0] = 0.0  # the worst case of the point
+    model = PenaltyModel(basis, basis @ basis.T, values, torch.zeros_like(values), (0,) * k + (1,) * c, 1.0)
+
+    proposal = model.propose(t, penalty)
+
+    def value(v: Tensor) -> float:
+        rows = values + basis @ v
+        return float(rows[:k].amax() + v @ v / (2 * t)) + penalty * violation(rows[k:])
+
+    step = model.direction(proposal)
+    assert float(proposal.weights[:k].sum()) == pytest.approx(1)
+    assert float(proposal.multipliers.sum()) <= penalty * (1 + 1e-9)
+    size = 1 + abs(value(step)) + penalty
+    assert value(0 * step) - value(step) == pytest.approx(proposal.reduction, abs=1e-8 * size)
+    for length in (1e-3, 0.1, 1.0):
+        other = step + length * (step.norm() + 1e-3) * torch.randn(4, generator=generator, dtype=torch.float64)
+        assert value(other) >= value(step) - 1e-9 * size
+    change = model.foreseen_change(proposal, values[k:].amax().reshape(-1) if c else values[:0])
+    assert float(change[0]) == pytest.approx(proposal.slope)
 
 
 @SETTINGS

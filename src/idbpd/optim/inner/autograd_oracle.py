@@ -106,6 +106,12 @@ class AutogradOracle:
             rows.append(torch.zeros_like(x) if gradient is None else gradient)
         return torch.stack(values), torch.stack(rows)
 
+    def term_values(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> Tensor:
+        """The value of a term at a point, for each of ``terms``, without a gradient."""
+        with torch.no_grad():
+            values = [self._at(x, *self._terms[term][:2])(point) for term, point in zip(terms, points, strict=True)]
+        return torch.stack(values).to(torch.float64)
+
     def is_only_maximiser(self, x: Tensor, term: int, point: Tensor | None) -> Tensor:
         """Whether the term is a strictly concave quadratic in y or w there."""
         name, function, over = self._terms[term]

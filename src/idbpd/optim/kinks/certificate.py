@@ -10,6 +10,7 @@ so that only worst cases that attain the maximum carry weight.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -20,7 +21,11 @@ from idbpd.optim.kinks.bundle import Bundle
 from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Iterate
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers, TermOracle
-from idbpd.optim.qp.active_set import Group, minimise_on_simplices
+from idbpd.optim.qp.active_set import minimise_on_simplices
+
+# How much the gap of a worst case to the maximum counts in a certificate. A worst case that misses it by eps may
+# be sqrt(eps) away from one that attains it, so what carries weight should miss it by much less than the tolerance.
+STRICTNESS = 1e3
 
 
 class Certificate(NamedTuple):
@@ -29,6 +34,10 @@ class Certificate(NamedTuple):
     iterate: Iterate
     weights: Tensor  # (rows,) on the host: a_j and lambda_ij
 
+    def holds(self, tolerance: float) -> bool:
+        """Whether the residuals are within the tolerance."""
+        return self.iterate.worst is not None and self.iterate.worst <= tolerance
+
 
 def certify(evaluation: Evaluation, values: Tensor, bundle: Bundle, strictness: float = 1.0) -> Certificate:
     """The weights with the least sum of squares of stationarity and slackness; ``values`` has f and every g.
@@ -36,30 +45,40 @@ def certify(evaluation: Evaluation, values: Tensor, bundle: Bundle, strictness: 
     The larger ``strictness``, the less weight for worst cases that do not attain the maximum.
     """
     gaps = gaps_of(values, bundle)
-    basis = bundle.gradients.to(torch.float64)
-    (products,) = read(basis @ basis.T)
-    quadratic = products + torch.diag((strictness * gaps).square())
+    (gram,) = read(bundle.gram)
+    quadratic = gram + torch.diag((strictness * gaps).square())
     weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), bundle.groups())
     return Certificate(with_weights(evaluation, values, bundle, weights), weights)
 
 
-def violation_stationarity(values: Tensor, bundle: Bundle, strictness: float = 1.0) -> tuple[float, float]:
-    """The stationarity of the violation max_i g_i, and the slackness that goes with it, for the best mixture of worst
-    cases. Both are 0 where the violation has no descent.
+def best_certificate(
+    oracle: TermOracle,
+    here: Evaluation,
+    values: Tensor,
+    value_errors: Sequence[float],
+    bundle: Bundle,
+    tolerance: float,
+    strictness: float = STRICTNESS,
+) -> Iterate | None:
+    """A point with the certificate that several worst cases give, if any.
+
+    ``values`` has f and every g, ``value_errors`` by how much each may be wrong. A certificate counts only if it holds
+    without worst cases that have merely moved: around a unique maximiser, points that miss the maximum by eps are
+    sqrt(eps) apart, and a mixture of their gradients may vanish far from a stationary point.
     """
-    chosen = bundle.kept([row for row, term in enumerate(bundle.terms) if term > 0])
-    gaps = values[1:].amax() - chosen.values
-    basis = chosen.gradients.to(torch.float64)
-    (products,) = read(basis @ basis.T)
-    quadratic = products + torch.diag((strictness * gaps).square())
-    weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), [Group(range(gaps.numel()), 1.0)])
-    (size,) = read(torch.linalg.vector_norm(weights.to(basis.device) @ basis))
-    return number(size), number((weights * gaps).abs().amax())
-
-
-def values_of(evaluation: Evaluation) -> Tensor:
-    """The values f and every g, on the host."""
-    return read(torch.cat([evaluation.f.reshape(1), evaluation.g]))[0]
+    values = bundle.raised(values)
+    certificate = certify(here, values, bundle, strictness)
+    if not certificate.holds(tolerance):
+        return certificate.iterate
+    used = [row for row, weight in enumerate(certificate.weights.tolist()) if weight > 0]
+    fewer = bundle.distinct(oracle, here, used)
+    certificate = certify(here, values, fewer, strictness)
+    if not certificate.holds(tolerance):
+        return certificate.iterate
+    gaps = (values - torch.tensor(value_errors, dtype=torch.float64))[list(fewer.terms)] - fewer.values
+    if strictness * number((certificate.weights * gaps).amax()) > tolerance:
+        return None
+    return merge_worst_cases(oracle, values, fewer, certificate, tolerance)
 
 
 def gaps_of(values: Tensor, bundle: Bundle) -> Tensor:
@@ -128,13 +147,7 @@ def merge_worst_cases(
         value, gradient = oracle.linearise(evaluation.x, [term], [mixture])
         kept = [row for row in range(len(bundle.terms)) if row not in rows]
         others = bundle.kept(kept)
-        merged = Bundle(
-            (*others.terms, term),
-            (*others.points, mixture),
-            (*others.idle, 0),
-            torch.cat([others.values, read(value)[0]]),
-            torch.cat([others.gradients, gradient]),
-        )
+        merged = others.joined(Bundle((term,), (mixture,), (0,), read(value)[0], gradient))
         merged_weights = torch.cat([weights[kept], total.reshape(1)])
         candidate = with_weights(evaluation, values, merged, merged_weights)
         if candidate.worst is not None and candidate.worst <= tolerance:

@@ -3,10 +3,12 @@
 import math
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import number, read, truth
-from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, attempt, complete
+from idbpd.optim.kinks.bundle import Bundle, RefusedTrial, bundle_at
+from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, TermOracle, attempt, complete
 from idbpd.optim.quasi_newton.merit import Merit
 from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, Proposal, violation
 from idbpd.optim.quasi_newton.point import EvaluatedPoint
@@ -15,7 +17,7 @@ from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 _SUFFICIENT = 1e-4  # share of the model's reduction that must be real (Armijo)
 _SHORTEST = 1e-14  # length of arc; shorter ones do not move x
 _CREDIT = 4.0  # times the promised fall of f that a step into the infeasible is credited with
-HIDDEN = 30.0  # times the noise of the merit function below which rounding hides a change
+_HIDDEN = 30.0  # times the noise of the merit function below which rounding hides a change
 
 
 class Found(NamedTuple):
@@ -23,13 +25,31 @@ class Found(NamedTuple):
 
     evaluation: Evaluation
     proposal: Proposal
+    f: float
     g: Tensor  # the constraints there, on the host
     refused: int  # how many trials were not good enough
-    beyond: Maximisers | None  # the worst cases at the last of them
+
+
+class MissingRow(NamedTuple):
+    """A refused trial has shown a worst case that the model did not know."""
+
+    bundle: Bundle  # with it
+    t: float  # of the trial
 
 
 class Unbounded(NamedTuple):
     """The objective has no lower bound along the arc."""
+
+
+class Start(NamedTuple):
+    """Where a search begins."""
+
+    point: EvaluatedPoint
+    bundle: Bundle | None  # the worst cases there, where the model has more than one row per term
+    model: PenaltyModel
+    merit: Merit
+    refused: int  # trials refused lately
+    speculative: SpeculativeTrial | None  # the first trial, where it was made already
 
 
 class _Trial(NamedTuple):
@@ -39,79 +59,101 @@ class _Trial(NamedTuple):
     moved: bool  # whether it differs from the start of the arc at all in this precision
 
 
-def search(
-    oracle: Oracle,
-    point: EvaluatedPoint,
-    model: PenaltyModel,
-    merit: Merit,
-    *,
-    t: float,
-    speculative: SpeculativeTrial | None = None,
-) -> Found | Unbounded | None:
+def search(oracle: Oracle, start: Start, t: float) -> Found | MissingRow | Unbounded | None:
     """Shorten the arc from ``t`` on until the merit function falls by a share of what the model says, up to its noise.
 
-    A trial value that is not finite only shortens the arc. When the curvature of a constraint spoils the first trial
-    (the Maratos effect), a second-order correction comes first: the model with the constraints' values at the trial.
-    A first trial that was evaluated speculatively is not evaluated again. None when no length will do.
+    A trial value that is not finite only shortens the arc. When curvature spoils the first trial (the Maratos effect),
+    a second-order correction comes first: the model with the rows' values at the trial. From the second refusal in a
+    row on, a worst case that the model did not know ends the search. None when no length will do.
     """
-    start, noise = merit.at(point.f, point.g), merit.noise(point.g)
-    refused, beyond = 0, None
+    point, model, merit = start.point, start.model, start.merit
+    before, noise = merit.at(point.f, point.g), merit.noise(point.g)
+    refused = 0
     while t >= _SHORTEST:
         proposal = model.propose(t, merit.penalty)
         if not proposal.reduction > 0:
             break
-        trial = _trial(oracle, point, model, proposal, speculative)
+        trial = _trial(oracle, start, proposal)
         if not trial.moved:
             break
         if trial.f == -math.inf and merit.objective > 0 and truth((trial.g <= 0).all()):
             return Unbounded()
         new = _trial_merit(merit, proposal, point, trial)
-        if start - new >= _SUFFICIENT * proposal.reduction - noise:
-            return Found(trial.evaluation, proposal, trial.g, refused, beyond)
-        if start - new >= -HIDDEN * noise and proposal.reduction <= HIDDEN * noise:
-            # Rounding hides whether the point is better. Shorter steps would not show it either: trust the model.
-            return Found(trial.evaluation, proposal, trial.g, refused, beyond)
-        is_spoilt = math.isfinite(new) and violation(trial.g) > proposal.violation
-        if refused == 0 and is_spoilt and number(proposal.multipliers.sum()) > 0:
-            corrected = model.propose(t, merit.penalty, trial.g - proposal.change)
-            again = _evaluated(oracle, point, point.evaluation.x + model.direction(corrected))
-            if start - _trial_merit(merit, proposal, point, again) >= _SUFFICIENT * proposal.reduction - noise:
-                return Found(again.evaluation, corrected, again.g, 1, trial.evaluation.maximisers)
-        t *= _shrinkage(new - start, proposal.slope + merit.penalty * (proposal.violation - violation(point.g)))
-        refused += 1
+        enough = _SUFFICIENT * proposal.reduction - noise
+        # Where rounding hides whether the point is better, shorter steps would not show it either: trust the model.
+        is_hidden = before - new >= -_HIDDEN * noise and proposal.reduction <= _HIDDEN * noise
+        if before - new >= enough or is_hidden:
+            return Found(trial.evaluation, proposal, trial.f, trial.g, refused)
         if math.isfinite(new):
-            beyond = trial.evaluation.maximisers
+            if start.bundle is not None or refused + start.refused > 0:
+                bundle = _look(oracle, start, proposal, trial)
+                if bundle is not None:
+                    return MissingRow(bundle, t)
+            corrected = _corrected(oracle, start, proposal, trial) if refused == 0 else None
+            if corrected is not None:
+                again = _trial(oracle, start, corrected)
+                if before - _trial_merit(merit, proposal, point, again) >= enough:
+                    return Found(again.evaluation, corrected, again.f, again.g, 1)
+        t *= _shrinkage(new - before, proposal.slope + merit.penalty * (proposal.violation - violation(point.g)))
+        refused += 1
     return None
 
 
-def _trial(
-    oracle: Oracle,
-    point: EvaluatedPoint,
-    model: PenaltyModel,
-    proposal: Proposal,
-    speculative: SpeculativeTrial | None,
-) -> _Trial:
-    """The trial that a proposal asks for; the speculative one, if that is it."""
-    if speculative is None or not speculative.is_trial(proposal):
-        return _evaluated(oracle, point, point.evaluation.x + model.direction(proposal))
-    trial = _Trial(speculative.evaluation, speculative.f, speculative.g, speculative.moved)
-    return _completed(oracle, point, trial) if speculative.is_open and trial.moved else trial
+def _trial(oracle: Oracle, start: Start, proposal: Proposal) -> _Trial:
+    """The trial that a proposal asks for; the speculative one, if that is it.
 
-
-def _evaluated(oracle: Oracle, point: EvaluatedPoint, x: Tensor) -> _Trial:
-    """A trial at ``x``: one wait for all its numbers, unless the inner maxima want more."""
-    here = point.evaluation
-    evaluation = attempt(oracle, x, here.maximisers)
+    One wait for all its numbers, unless the inner maxima want more. They are looked for from the worst cases that the
+    model expects there.
+    """
+    here, bundle, speculative = start.point.evaluation, start.bundle, start.speculative
+    if speculative is not None and speculative.is_trial(proposal):
+        trial = _Trial(speculative.evaluation, speculative.f, speculative.g, speculative.moved)
+        return _completed(oracle, trial, here.maximisers) if speculative.is_open and trial.moved else trial
+    warm = here.maximisers if bundle is None else bundle.best(bundle.values + proposal.change, here.maximisers)
+    x = here.x + start.model.direction(proposal)
+    evaluation = attempt(oracle, x, warm)
     f, g, error, moved = read(evaluation.f, evaluation.g, evaluation.error, (x != here.x).any())
     trial = _Trial(evaluation, number(f), g, truth(moved))
-    return _completed(oracle, point, trial) if truth(error.isinf().any()) and trial.moved else trial
+    return _completed(oracle, trial, warm) if truth(error.isinf().any()) and trial.moved else trial
 
 
-def _completed(oracle: Oracle, point: EvaluatedPoint, trial: _Trial) -> _Trial:
+def _completed(oracle: Oracle, trial: _Trial, warm: Maximisers) -> _Trial:
     """A trial that could not be evaluated without waiting, with its values."""
-    evaluation = complete(oracle, trial.evaluation, point.evaluation.maximisers)
+    evaluation = complete(oracle, trial.evaluation, warm)
     f, g = read(evaluation.f, evaluation.g)
     return _Trial(evaluation, number(f), g, trial.moved)
+
+
+def _look(oracle: Oracle, start: Start, proposal: Proposal, trial: _Trial) -> Bundle | None:
+    """The bundle with the worst cases of a refused trial that explain the refusal; None where none does."""
+    if not isinstance(oracle, TermOracle):
+        return None
+    point, model = start.point, start.model
+    foreseen = model.foreseen_change(proposal, point.g)
+    values = point.values
+    missed = torch.cat([values.new_tensor([trial.f]), trial.g]) - values - foreseen
+    missed[0] *= model.objective
+    d = trial.evaluation.x - point.evaluation.x
+    known = bundle_at(point.evaluation, values, point.gradients) if start.bundle is None else start.bundle
+    refused = RefusedTrial(trial.evaluation.maximisers, d, values, foreseen, missed)
+    return known.grown(oracle, point.evaluation.x, refused)
+
+
+def _corrected(oracle: Oracle, start: Start, proposal: Proposal, trial: _Trial) -> Proposal | None:
+    """The step with the curvature that a refused trial has shown; None where it has shown none that matters."""
+    bundle, model = start.bundle, start.model
+    is_spoilt = violation(trial.g) > proposal.violation and number(proposal.multipliers.sum()) > 0
+    if not (is_spoilt or model.objective_rows > 1):
+        return None
+    if bundle is None:
+        values = torch.cat([trial.g.new_zeros(1), trial.g])  # one row of the objective: its value changes nothing
+    else:
+        assert isinstance(oracle, TermOracle)
+        (values,) = read(oracle.term_values(trial.evaluation.x, bundle.terms, bundle.points))
+        if not truth(values.isfinite().all()):
+            return None
+        values[: model.objective_rows] -= start.point.f
+    return model.propose(proposal.t, start.merit.penalty, values - proposal.change)
 
 
 def _trial_merit(merit: Merit, proposal: Proposal, point: EvaluatedPoint, trial: _Trial) -> float:

@@ -6,7 +6,12 @@ of the identity, and multipliers stay below a penalty parameter.
 
 A step minimises a quadratic model of the merit function f + mu max_i [g_i]_+ (`penalty_model`), searches along the arc
 that the model traces as it is shortened (`arc_search`), and updates H on the way (`lbfgs`). `phases` says when the
-violation is minimised alone, and when several worst cases are needed.
+violation is minimised alone.
+
+Where the worst case jumps, f or a g has a kink, and one maximiser gives neither a direction nor a certificate. There it
+becomes a bundle method: a refused trial whose worst case the model did not know adds it to the model, a null step
+instead of a shorter one (`optim.kinks`). That needs an oracle that knows its terms at any y and w (`TermOracle`), as
+that of a `Problem` does; with another one there is one row per term.
 """
 
 from collections.abc import Callable
@@ -17,37 +22,39 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import truth
-from idbpd.optim.kinks import bundle_step
+from idbpd.optim.kinks.bundle import Bundle
 from idbpd.optim.method import Iterate, Verdict
-from idbpd.optim.oracle import Oracle, TermOracle
+from idbpd.optim.oracle import Gradients, Oracle, TermOracle
 from idbpd.optim.paper.algorithm1 import Algorithm1
 from idbpd.optim.paper.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
-from idbpd.optim.quasi_newton import restoration
-from idbpd.optim.quasi_newton.arc_search import Found, Unbounded, search
+from idbpd.optim.quasi_newton.arc_search import Found, MissingRow, Start, Unbounded, search
 from idbpd.optim.quasi_newton.lbfgs import Step, learn_pair, learn_scale
 from idbpd.optim.quasi_newton.merit import Merit
 from idbpd.optim.quasi_newton.penalty import Penalty, choose_penalty
-from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, violation
+from idbpd.optim.quasi_newton.penalty_model import Proposal, violation
 from idbpd.optim.quasi_newton.phases import (
     UNBOUNDED,
     IDBPDState,
     Phase,
-    after_bundle_step,
+    add_row,
     after_step,
-    begin_restoration,
-    check_for_kink,
+    assess,
     displace,
     end,
     end_restoration,
+    has_no_descent,
     leave_infeasible,
     reset_metric,
     visit,
+    when_hopeless,
 )
-from idbpd.optim.quasi_newton.point import Arrival, arrive
+from idbpd.optim.quasi_newton.point import Arrival, arrive, model_at
 from idbpd.optim.quasi_newton.speculative_trial import Forecast
 
 _NO_GAIN = 1e-10  # relative fall of the merit function that counts as none
-_SHORT = 0.1  # length of arc below which steps are short
+_LONGER = 8.0  # times the length of arc of the last step with which the next search begins, at most 1
+_SHORT = 0.8  # first length of arc of a search below which steps are short: the last one was below 0.1
+_RISEN = 1e-12  # relative rise of a value that a remembered worst case must bring before the maximisation is repeated
 
 
 @final
@@ -56,7 +63,7 @@ class IDBPD:
     """The product's best solver; the defaults need no tuning. `IDBPD.paper` is Algorithm 1 as written.
 
     ``metric`` is "quasi-newton" (limited-memory BFGS with ``memory`` pairs) or "identity" (a step size from the local
-    curvature; at kinks the other one all the same).
+    curvature).
     """
 
     metric: Literal["quasi-newton", "identity"] = "quasi-newton"
@@ -124,9 +131,9 @@ class IDBPD:
 
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best; at a kink, with the weights of its worst cases."""
-        if state.bundle is not None:
-            return state.bundle.iterate
         point = state.point
+        if state.certified is not None and state.worst < point.worst:
+            return state.certified
         return Iterate(point.evaluation, point.gradients, point.multipliers, point.residuals, point.worst)
 
     def verdict(self, state: IDBPDState) -> Verdict | None:
@@ -135,14 +142,12 @@ class IDBPD:
 
     def step(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
         """One step of the phase that the run is in."""
-        if state.bundle is not None and isinstance(oracle, TermOracle):
-            return after_bundle_step(oracle, state, bundle_step.step(oracle, state.bundle, tolerance, self.memory))
         now = violation(state.point.g)
         state = state._replace(penalty=state.penalty.after_step(now))
         if state.phase is Phase.RESTORATION:
             if now <= max(0.1 * tolerance, 1e-4 * state.restoration.began_with):
                 state = end_restoration(state)
-            elif restoration.has_no_descent(state.point, tolerance):
+            elif has_no_descent(state, tolerance):
                 return displace(oracle, state)
         while True:
             moved = self._move(oracle, state, tolerance)
@@ -154,72 +159,100 @@ class IDBPD:
             state = reset_metric(state)
         if now <= tolerance:
             return end(oracle, state, tolerance, "no step reduces the merit function beyond rounding")
-        return leave_infeasible(oracle, state, tolerance)
+        return leave_infeasible(oracle, state)
 
     def _move(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
         """Minimise the model, search along its arc, go there and learn the curvature; None when nothing is found."""
-        point, in_metric, restoring = state.point, state.in_metric, state.phase is Phase.RESTORATION
-        model = PenaltyModel(
-            in_metric.rows, in_metric.gram, point.g, margin=state.margin, objective=0.0 if restoring else 1.0
-        )
+        point, restoring = state.point, state.phase is Phase.RESTORATION
+        model = model_at(point, state.in_metric, state.bundle, state.margin, 0.0 if restoring else 1.0)
         if not truth((model.gram.diagonal() >= 0).all()):
             return None  # rounding has cost the metric its definiteness
         mu, hopeless = 1.0, False
         if not restoring:
             mu, hopeless = choose_penalty(model, state.penalty, tolerance, steps_are_short=state.t < _SHORT)
         if hopeless and violation(point.g) > tolerance:
-            if state.penalty.is_patient:
-                return begin_restoration(state)
-            # Before the objective is given up: with a small penalty, both may fall together.
-            patient = state.penalty._replace(mu=0.0, is_patient=True, milestone=torch.inf)
-            return reset_metric(state)._replace(penalty=patient)
+            return when_hopeless(state)
         merit = Merit(model.objective, mu, point.value_errors)
-        t = _first_length(state.t)
+        start = Start(point, state.bundle, model, merit, state.refused, state.speculative)
+        state = state._replace(penalty=state.penalty._replace(mu=mu))
+        t = state.t
         while True:
-            found = search(oracle, point, model, merit, t=t, speculative=state.speculative)
+            found = search(oracle, start, t)
             if found is None:
                 return None
             if isinstance(found, Unbounded):
                 return state._replace(verdict=UNBOUNDED)
+            if isinstance(found, MissingRow):
+                return add_row(oracle, state, found, tolerance)
             following = state._replace(
-                penalty=state.penalty._replace(mu=mu),
-                margin=(found.g - point.g - found.proposal.change).clamp(min=0),
-                t=1.0 if self.metric == "identity" else found.proposal.t,
+                margin=(found.g - point.g - model.foreseen_change(found.proposal, point.g)[1:]).clamp(min=0),
+                t=1.0 if self.metric == "identity" else min(1.0, _LONGER * found.proposal.t),
+                refused=min(found.refused, 1),
             )
-            there, learnt, speculative, _ = self._go(oracle, following, found)
-            if there.worst < torch.inf:
+            gone = self._go(oracle, following, found)
+            if gone is not None and gone[0].point.worst < torch.inf:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
+        (there, learnt, speculative, _), bundle = gone
+        state = following._replace(point=there, in_metric=learnt, speculative=speculative, bundle=bundle)
         before = merit.at(point.f, point.g)
-        is_better = there.worst < state.best_worst
-        gained = is_better or before - merit.at(there.f, there.g) > _NO_GAIN * abs(before)
+        gained = before - merit.at(there.f, there.g) > _NO_GAIN * abs(before)
+        if bundle is not None and not gained:
+            # Neither a row nor a longer step was possible: the curvature learnt from moving worst cases misleads.
+            state = reset_metric(state)._replace(t=state.t)
+        state = assess(oracle, state, tolerance)
+        is_better = state.worst < state.best_worst
         is_visible = is_better or found.proposal.reduction > merit.noise(point.g)
-        state = following._replace(
-            point=there,
-            in_metric=learnt,
-            speculative=speculative,
+        state = state._replace(
             hidden_steps=0 if is_visible else state.hidden_steps + 1,
-            best_worst=min(there.worst, state.best_worst),
+            idle_steps=0 if gained or is_better else state.idle_steps + 1,
+            best_worst=min(state.worst, state.best_worst),
         )
-        state = after_step(oracle, state, tolerance)
-        watch = state.watch.after(point.evaluation.maximisers, found, gained=gained)
-        return check_for_kink(oracle, state, watch, tolerance)
+        return after_step(oracle, state, tolerance)
 
-    def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> Arrival:
-        """Go where a search has ended, and learn about curvature on the way."""
+    def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> tuple[Arrival, Bundle | None] | None:
+        """Go where a search has ended, and learn about curvature on the way; None where a row of the bundle has no
+        finite gradient.
+        """
         point, metric = state.point, state.in_metric.metric
-        gradients = oracle.differentiate(found.evaluation)
-        s = found.evaluation.x - point.evaluation.x
-        step = Step(s, found.proposal.weights, found.proposal.t, before=point.gradients, after=gradients)
+        evaluation, bundle, forecast = found.evaluation, None, None
+        s = evaluation.x - point.evaluation.x
+        if state.bundle is None or not isinstance(oracle, TermOracle):
+            gradients = oracle.differentiate(evaluation)
+            step = Step(s, found.proposal.weights, found.proposal.t, before=point.gradients, after=gradients)
+            # On an accelerator, which is worth not waiting for, the next trial is evaluated as well.
+            forecast = _forecast(oracle, state, found) if s.device.type != "cpu" else None
+        else:
+            old, weights = state.bundle, found.proposal.weights
+            highest = old.highest(old.values + found.proposal.change).values()
+            there = old.aged(weights).at(oracle, evaluation.x)
+            if there is None:
+                return None
+            values = torch.cat([found.g.new_tensor([found.f]), found.g])
+            if truth((there.raised(values) > values + _RISEN * (1 + values.abs())).any()):
+                # A remembered worst case is worse than what was found: the maximisation goes on from there.
+                evaluation = oracle.evaluate(evaluation.x, there.best(there.values, evaluation.maximisers))
+            followed = there.followed(oracle, evaluation, sorted({*old.first_rows(), *highest}))
+            if followed is None:
+                return None
+            bundle, into = followed
+            step = _mixed_step(s, found.proposal, old.gradients, bundle.gradients_of(into))
+            first = bundle.gradients_of(bundle.first_rows())
+            gradients, bundle = Gradients(first[0], first[1:]), bundle.trimmed()
         learnt = learn_scale(metric, step) if self.metric == "identity" else learn_pair(metric, step, self.memory)
-        # On an accelerator, which is worth not waiting for, the next trial is evaluated as well.
-        forecast = _forecast(oracle, state, found) if s.device.type != "cpu" else None
-        return arrive(found.evaluation, gradients, point.host_multipliers, learnt, metric, forecast)
+        return arrive(evaluation, gradients, point.host_multipliers, learnt, metric, forecast), bundle
+
+
+def _mixed_step(s: Tensor, proposal: Proposal, before: Tensor, after: Tensor) -> Step:
+    """A step with the gradients of all rows at both ends, mixed by their weights."""
+    weights, none = proposal.weights.to(s), before[:0]
+    one = torch.ones(1, dtype=torch.float64)
+    return Step(s, one, proposal.t, Gradients(weights @ before, none), Gradients(weights @ after, none))
 
 
 def _forecast(oracle: Oracle, state: IDBPDState, found: Found) -> Forecast:
     """What the next search will look like, as far as ``state`` and the values found tell."""
-    t, restoring = _first_length(state.t), state.phase is Phase.RESTORATION
+    t, restoring = state.t, state.phase is Phase.RESTORATION
     mu = 1.0 if restoring else state.penalty.mu
     return Forecast(
         oracle=oracle,
@@ -232,8 +265,3 @@ def _forecast(oracle: Oracle, state: IDBPDState, found: Found) -> Forecast:
         budget=10 * mu if t == 1 and not restoring else mu,
         positive=found.proposal.multipliers > 0,
     )
-
-
-def _first_length(last: float) -> float:
-    """How far the first trial of a search goes, from where the last search ended."""
-    return min(1.0, 8 * last)

@@ -43,8 +43,9 @@ def choose_penalty(
         return 0.0, False
     mu, is_patient = penalty.mu, penalty.is_patient and penalty.since_milestone <= _STAGNATION
     now = violation(model.g)
-    steepest = number(model.gram[1:, 1:].diagonal().amax())
-    natural = (number(model.gram[0, 0]) / steepest) ** 0.5 if steepest > 0 else 0.0
+    squares = model.gram.diagonal()
+    steepest = number(squares[model.objective_rows :].amax())
+    natural = (number(squares[0]) / steepest) ** 0.5 if steepest > 0 else 0.0
     needed = number(model.propose(1.0, LARGEST).multipliers.sum())
     if mu == 0:
         most = (_PATIENT_FIRST if is_patient else 1e3) * max(natural, 1.0)

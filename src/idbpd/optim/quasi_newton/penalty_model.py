@@ -1,9 +1,11 @@
 """The quadratic model of the penalty function f + mu max_i [g_i]_+ around a point, and its minimiser: the direction and
 the multipliers.
 
-    min_d  <grad f, d> + 1/(2t) <d, H^{-1} d> + mu max_i [g_i + <grad g_i, d>]_+
+    min_d  max_j (phi_j + <grad phi_j, d>) + mu max_ij [psi_ij + <grad psi_ij, d>]_+ + 1/(2t) <d, H^{-1} d>
 
-Its dual has one unknown per constraint: the multipliers, non-negative with sum at most mu. So a multiplier is bounded
+Each row is a worst case that is known: one per term, f and the g_i themselves, as in sequential quadratic programming;
+several where the worst case jumps, as in a bundle method. The dual has one unknown per row: the weights of the
+objective's rows, whose sum is 1, and the multipliers, non-negative with sum at most mu. So a multiplier is bounded
 by construction, however small the gradients of the constraints are; where the linearised constraints can be met it is
 the multiplier of the quadratic program with the barrier <grad g_i, d> <= -g_i. The factor t shrinks the metric: it
 traces the arc of a search from the full step (t = 1) to a short step of steepest descent on the penalty function.
@@ -15,59 +17,88 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import number, truth
-from idbpd.optim.qp.active_set import minimise_on_orthant
+from idbpd.optim.qp.active_set import Group, minimise_on_orthant, minimise_on_simplices
 
 
 class Proposal(NamedTuple):
-    """A direction d = -t H (a grad f + sum_i lambda_i grad g_i) and what the model says about it."""
+    """A direction d = -t H (sum of weights times gradients) and what the model says about it."""
 
     t: float
-    weights: Tensor  # (1 + c,) float64 on the host: a and the multipliers lambda
-    slope: float  # a <grad f, d>
-    violation: float  # max_i [g_i + <grad g_i, d>]_+
+    weights: Tensor  # (rows,) float64 on the host
+    multipliers: Tensor  # the weights of the constraints' rows
+    slope: float  # change of the objective: <grad f, d> with one row
+    violation: float  # max_ij [psi_ij + <grad psi_ij, d>]_+
     reduction: float  # by how much the model says the penalty function falls
-    change: Tensor  # (c,) <grad g_i, d>
-
-    @property
-    def multipliers(self) -> Tensor:
-        """The lambda of the direction."""
-        return self.weights[1:]
+    change: Tensor  # (rows,) <grad, d>
 
 
 class PenaltyModel(NamedTuple):
-    """Everything about a point that directions are made of. ``gram`` and ``g`` are small and live on the host in
-    float64.
+    """Everything about a point that directions are made of; the objective's rows come first. All but ``rows`` is small
+    and lives on the host in float64.
     """
 
-    rows: Tensor  # (1 + c, d): H grad f, H grad g_1, ...
-    gram: Tensor  # (1 + c, 1 + c): inner products of the gradients in the metric H
-    g: Tensor  # (c,)
-    margin: Tensor  # (c,) by how much more than the linearised constraints a direction asks for
+    rows: Tensor  # (rows, d): H times the gradient of each row
+    gram: Tensor  # (rows, rows): inner products of the gradients in the metric H
+    values: Tensor  # (rows,) phi_j - f and psi_ij
+    margin: Tensor  # (rows,) by how much more than the linearised constraints a direction asks for
+    terms: tuple[int, ...]  # of the rows: 0 for the objective, 1 + i for constraint i
     objective: float  # a: 1, or 0 when only the violation is minimised
 
-    def propose(self, t: float, penalty: float, g: Tensor | None = None) -> Proposal:
-        """The minimiser of the model; ``g`` replaces the constraint values in a second-order correction.
+    @property
+    def objective_rows(self) -> int:
+        """How many rows are of the objective."""
+        return self.terms.count(0)
+
+    @property
+    def g(self) -> Tensor:
+        """The values of the constraints' rows."""
+        return self.values[self.objective_rows :]
+
+    def propose(self, t: float, penalty: float, values: Tensor | None = None) -> Proposal:
+        """The minimiser of the model; ``values`` replaces those of the rows in a second-order correction.
 
         With a margin it is asked to stay that much further inside, as long as that costs at most half of the reduction.
         """
-        if g is not None or not truth((self.margin > 0).any()):
-            return self._propose(t, penalty, self.g if g is None else g)
-        plain, inner = self._propose(t, penalty, self.g), self._propose(t, penalty, self.g + self.margin)
+        if values is not None or not truth((self.margin > 0).any()):
+            return self._propose(t, penalty, self.values if values is None else values)
+        plain, inner = self._propose(t, penalty, self.values), self._propose(t, penalty, self.values + self.margin)
         return inner if inner.reduction >= 0.5 * plain.reduction else plain
 
     def _propose(self, t: float, penalty: float, values: Tensor) -> Proposal:
-        linear = t * self.objective * self.gram[1:, 0] - values
-        multipliers = minimise_on_orthant(t * self.gram[1:, 1:], linear, penalty) if values.numel() else values
-        weights = torch.cat([multipliers.new_full((1,), self.objective), multipliers])
+        k, weights = self.objective_rows, self._weights(t, penalty, values)
         products = self.gram @ weights
-        change = -t * products  # <grad f, d> and <grad g_i, d>
-        slope = self.objective * number(change[0])
+        change = -t * products
+        after = self.values + change
+        slope = self.objective * number(after[:k].amax())
         # Near a solution all terms cancel. What is left below the rounding of the terms is neither violation nor rise.
         terms = 64 * torch.finfo(torch.float64).eps * t * (self.gram.abs() @ weights)
-        after = violation(self.g + change[1:] - terms[1:])
-        reduction = -slope - 0.5 * t * number(weights @ products) + penalty * (violation(self.g) - after)
+        left = violation((after - terms)[k:])
+        reduction = -slope - 0.5 * t * number(weights @ products) + penalty * (violation(self.g) - left)
         rounding = number(weights @ terms)
-        return Proposal(t, weights, slope, after, rounding if abs(reduction) < rounding else reduction, change[1:])
+        reduction = rounding if abs(reduction) < rounding else reduction
+        return Proposal(t, weights, weights[k:], slope, left, reduction, change)
+
+    def _weights(self, t: float, penalty: float, values: Tensor) -> Tensor:
+        """The solution of the dual."""
+        k, n = self.objective_rows, values.numel()
+        if k > 1 and self.objective > 0:
+            # One more unknown takes the part of the penalty that is not spent.
+            Q, b = torch.zeros((n + 1, n + 1), dtype=torch.float64), torch.zeros(n + 1, dtype=torch.float64)
+            Q[:n, :n], b[:n] = t * self.gram, -values
+            return minimise_on_simplices(Q, b, [Group(range(k), 1.0), Group(range(k, n + 1), penalty)])[:n]
+        weights = torch.zeros_like(values)
+        weights[0] = self.objective
+        if n > k:
+            linear = t * self.objective * self.gram[k:, 0] - values[k:]
+            weights[k:] = minimise_on_orthant(t * self.gram[k:, k:], linear, penalty)
+        return weights
+
+    def foreseen_change(self, proposal: Proposal, g: Tensor) -> Tensor:
+        """(1 + c,) the change of f and every g that the model foresees; ``g`` has their values at the point."""
+        here = torch.cat([g.new_zeros(1), g])
+        terms = torch.tensor(self.terms)
+        change = self.values - here[terms] + proposal.change
+        return torch.full_like(here, -torch.inf).scatter_reduce(0, terms, change, "amax")
 
     def direction(self, proposal: Proposal) -> Tensor:
         """The vector d of a proposal."""

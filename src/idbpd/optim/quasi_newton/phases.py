@@ -2,41 +2,43 @@
 
 DESCENT      the merit function f + mu max_i [g_i]_+ is decreased
 RESTORATION  no penalty was enough: the violation alone is decreased, until it is gone or has no descent
-BUNDLE       the worst case is not unique: several worst cases give direction and certificate (`optim.kinks`)
+
+In both, the model has one row per term until a refused trial shows a worst case that it did not know (`optim.kinks`).
 """
 
 from enum import Enum
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from idbpd.optim.device_reads import number, truth
-from idbpd.optim.kinks import bundle_step
-from idbpd.optim.kinks.bundle import empty_bundle
-from idbpd.optim.kinks.bundle_step import BundleState
-from idbpd.optim.kinks.detect import KinkWatch, find_kink
-from idbpd.optim.method import Status, Verdict
+from idbpd.optim.device_reads import read
+from idbpd.optim.kinks.bundle import Bundle
+from idbpd.optim.kinks.certificate import STRICTNESS, best_certificate
+from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, PromptOracle, TermOracle, attempt
 from idbpd.optim.quasi_newton import restoration
+from idbpd.optim.quasi_newton.arc_search import MissingRow
 from idbpd.optim.quasi_newton.lbfgs import LearntMetric, identity
 from idbpd.optim.quasi_newton.penalty import Penalty
 from idbpd.optim.quasi_newton.penalty_model import violation
 from idbpd.optim.quasi_newton.point import Arrival, EvaluatedPoint, MetricGradients, arrive, in_scaled_identity
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
-_LONG = 0.1  # length of arc: at a kink steps get shorter and shorter, and so they are not as long as this
-_PATIENCE = 30  # steps whose gain rounding hides, without a better residual, before the run ends
+_HIDDEN_STEPS = 30  # steps whose gain rounding hides, without a better residual, before the run ends
+# Steps that rounding does not hide but that gain nothing, without a better residual, before the run ends. There are
+# more of them: a slow valley gains as little for a while, and leaves it.
+_IDLE_STEPS = 300
+_NULL_STEPS = 4  # rows added in a row before the next trial is shorter, too: one more worst case per term is common
+_SHORTER = 0.3  # by how much
 UNBOUNDED = Verdict(Status.DIVERGED, "the objective is unbounded below")
-_ROUNDING = "rounding hides any further progress"
 
 
 class Phase(Enum):
-    """What the next step does."""
+    """What the next step decreases."""
 
     DESCENT = "descent"
     RESTORATION = "restoration"
-    BUNDLE = "bundle"
 
 
 class RestorationMemory(NamedTuple):
@@ -53,17 +55,25 @@ class IDBPDState(NamedTuple):
     phase: Phase
     point: EvaluatedPoint
     in_metric: MetricGradients
-    t: float  # the length of arc that the last search accepted
+    t: float  # the length of arc with which the next search begins
     margin: Tensor  # (c,) by how much the last step's linearised constraints were too low
     penalty: Penalty
     floor: float  # an objective below this counts as unbounded
     best_worst: float  # the least worst residual so far
+    bundle: Bundle | None = None  # the worst cases of the model, where it has more than one row per term
+    certified: Iterate | None = None  # the point with the certificate of the bundle
+    refused: int = 0  # trials refused in the last search (0 or 1), plus rows added since
     hidden_steps: int = 0  # steps in a row whose gain rounding hides, without a better residual
+    idle_steps: int = 0  # steps in a row that gain nothing, without a better residual
     restoration: RestorationMemory = RestorationMemory()
-    watch: KinkWatch = KinkWatch()
-    bundle: BundleState | None = None  # in the phase BUNDLE
     speculative: SpeculativeTrial | None = None  # the first trial of the next search, where it was made already
     verdict: Verdict | None = None  # why the run is over
+
+    @property
+    def worst(self) -> float:
+        """The worst residual of the point, with one or with several worst cases."""
+        several = None if self.certified is None else self.certified.worst
+        return self.point.worst if several is None else min(self.point.worst, several)
 
 
 def new_point(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> Arrival:
@@ -81,9 +91,10 @@ def visit(oracle: Oracle, x: Tensor, warm: Maximisers, around: Tensor) -> Arriva
     return new_point(oracle, oracle.complete(arrival.point.evaluation, warm), around)
 
 
-def reset_metric(state: IDBPDState) -> IDBPDState:
-    """``state`` without what was learnt about curvature, besides its scale."""
-    return state._replace(in_metric=in_scaled_identity(state.point, state.in_metric.scale), speculative=None, t=1.0)
+def reset_metric(state: IDBPDState, scale: float | None = None) -> IDBPDState:
+    """``state`` without what was learnt about curvature, besides its scale; with another ``scale``, if given."""
+    in_metric = in_scaled_identity(state.point, state.in_metric.scale if scale is None else scale)
+    return state._replace(in_metric=in_metric, speculative=None, t=1.0)
 
 
 def after_step(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
@@ -91,34 +102,70 @@ def after_step(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDStat
     infeasible = violation(state.point.g) > tolerance
     if state.point.f < state.floor:
         return begin_restoration(state) if infeasible else state._replace(verdict=UNBOUNDED)
-    if state.hidden_steps < _PATIENCE:
+    if state.idle_steps >= _IDLE_STEPS and isinstance(oracle, TermOracle):
+        # Of another oracle the steps may be short at a kink that it does not show: they go on as long as they may.
+        return end(oracle, state, tolerance, "no step gains anything")
+    if state.hidden_steps < _HIDDEN_STEPS:
         return state
     if infeasible:
-        return leave_infeasible(oracle, state._replace(hidden_steps=0), tolerance)
-    if state.t >= _LONG and state.in_metric.metric.steps.shape[0] > 0:
-        # Steps are long in a metric that knows the curvature: several worst cases have nothing to explain.
-        return state._replace(verdict=Verdict(Status.MAX_STEPS, _ROUNDING))
-    return end(oracle, state, tolerance, _ROUNDING)
+        return leave_infeasible(oracle, state._replace(hidden_steps=0))
+    return end(oracle, state, tolerance, "rounding hides any further progress")
 
 
 def end(oracle: Oracle, state: IDBPDState, tolerance: float, reason: str) -> IDBPDState:
-    """The end at a feasible point without a certificate, unless several worst cases can still give one."""
-    tried = _begin_bundle(oracle, state, tolerance)
-    return tried or state._replace(verdict=Verdict(Status.MAX_STEPS, reason))
+    """The end at a feasible point: with a certificate at its plain definition, if there is one."""
+    state = assess(oracle, state, tolerance, strictness=1.0)
+    return state if state.worst <= tolerance else state._replace(verdict=Verdict(Status.MAX_STEPS, reason))
 
 
-def leave_infeasible(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
-    """What to do at an infeasible point from which no search makes progress."""
-    if state.phase is not Phase.RESTORATION:
+def add_row(oracle: Oracle, state: IDBPDState, missing: MissingRow, tolerance: float) -> IDBPDState:
+    """A null step: the same point, and a model that knows what a refused trial has shown."""
+    if state.bundle is None:
+        state = reset_metric(state, 1.0)  # what was learnt while the worst case jumped is no curvature
+    t = missing.t if state.refused < _NULL_STEPS else _SHORTER * missing.t
+    state = state._replace(bundle=missing.bundle, t=t, refused=state.refused + 1, speculative=None)
+    state = assess(oracle, state, tolerance)
+    return state._replace(best_worst=min(state.worst, state.best_worst))
+
+
+def assess(oracle: Oracle, state: IDBPDState, tolerance: float, strictness: float = STRICTNESS) -> IDBPDState:
+    """``state`` with the certificate that its bundle gives."""
+    point, bundle = state.point, state.bundle
+    if bundle is None or not isinstance(oracle, TermOracle):
+        return state._replace(certified=None)
+    certified = best_certificate(
+        oracle, point.evaluation, point.values, point.value_errors, bundle, tolerance, strictness
+    )
+    return state._replace(certified=certified)
+
+
+def has_no_descent(state: IDBPDState, tolerance: float) -> bool:
+    """Whether the violation is stationary at the point."""
+    if state.bundle is None:
+        return restoration.has_no_descent(state.point.g, state.point.gram[1:, 1:], tolerance)
+    constraints = state.bundle.constraints()
+    return restoration.has_no_descent(constraints.values, read(constraints.gram)[0], tolerance)
+
+
+def when_hopeless(state: IDBPDState) -> IDBPDState:
+    """What to do at an infeasible point where no penalty seems enough."""
+    if state.penalty.is_patient:
         return begin_restoration(state)
-    return _begin_bundle(oracle, state, tolerance) or displace(oracle, state)
+    # Before the objective is given up: with a small penalty, both may fall together.
+    patient = state.penalty._replace(mu=0.0, is_patient=True, milestone=torch.inf)
+    return reset_metric(state)._replace(penalty=patient)
+
+
+def leave_infeasible(oracle: Oracle, state: IDBPDState) -> IDBPDState:
+    """What to do at an infeasible point from which no search makes progress."""
+    return displace(oracle, state) if state.phase is Phase.RESTORATION else begin_restoration(state)
 
 
 def begin_restoration(state: IDBPDState) -> IDBPDState:
     """Begin to minimise the violation alone, in a metric of its own."""
-    in_metric = in_scaled_identity(state.point, restoration.first_scale(state.point))
     memory = state.restoration._replace(began_with=violation(state.point.g))
-    return state._replace(phase=Phase.RESTORATION, restoration=memory, in_metric=in_metric, speculative=None, t=1.0)
+    state = reset_metric(state, restoration.first_scale(state.point))
+    return state._replace(phase=Phase.RESTORATION, restoration=memory)
 
 
 def end_restoration(state: IDBPDState) -> IDBPDState:
@@ -137,70 +184,7 @@ def displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
         return state._replace(verdict=Verdict(Status.INFEASIBLE, reason))
     here = state.point.evaluation
     there = visit(oracle, restoration.displaced(here.x, count), here.maximisers, state.point.host_multipliers).point
-    point = there if there.worst < torch.inf else state.point
-    return state._replace(
-        phase=Phase.RESTORATION,
-        restoration=memory._replace(least_violation=least, displacements=count + 1),
-        point=point,
-        in_metric=in_scaled_identity(point, restoration.first_scale(point)),
-        speculative=None,
-        t=1.0,
-    )
-
-
-def check_for_kink(oracle: Oracle, state: IDBPDState, watch: KinkWatch, tolerance: float) -> IDBPDState:
-    """Turn to several worst cases where there seems to be a kink; end where nothing has been gained for long."""
-    if state.verdict is not None or state.phase is Phase.BUNDLE or not isinstance(oracle, TermOracle):
-        return state
-    state = state._replace(watch=watch)
-    if watch.is_stagnant:
-        return end(oracle, state, tolerance, "no step gains anything")
-    if not (watch.is_suspicious and watch.may_try_bundle and _has_several(oracle, state.point.evaluation)):
-        return state
-    restoring = state.phase is Phase.RESTORATION
-    begun = find_kink(oracle, state.point, watch, state.penalty.mu, tolerance, restoring=restoring)
-    if begun is None:
-        return state._replace(watch=watch.after_false_alarm())
-    return state._replace(phase=Phase.BUNDLE, bundle=begun)
-
-
-def after_bundle_step(oracle: TermOracle, state: IDBPDState, bundle: BundleState) -> IDBPDState:
-    """``state`` after a step with several worst cases; where these have nothing more to offer, back to one."""
-    if not bundle.over:
-        unbounded = number(bundle.values[0]) < state.floor and violation(bundle.values[1:]) == 0
-        return state._replace(bundle=bundle, verdict=UNBOUNDED if unbounded else None)
-    point, in_metric, *_ = new_point(oracle, bundle.iterate.evaluation, state.point.host_multipliers)
-    moved = truth((point.evaluation.x != state.point.evaluation.x).any())
-    state = state._replace(
-        phase=Phase.DESCENT,
-        bundle=None,
-        point=point,
-        in_metric=in_metric,
-        speculative=None,
-        t=1.0,
-        margin=torch.zeros_like(point.g),
-        penalty=state.penalty._replace(mu=0.0),
-        hidden_steps=0,
-        best_worst=min(point.worst, state.best_worst),
-        watch=state.watch.after_bundle(moved=moved),
-    )
-    if bundle.stuck:
-        memory = state.restoration._replace(began_with=violation(point.g))
-        return displace(oracle, state._replace(restoration=memory, watch=KinkWatch()))
-    return state
-
-
-def _begin_bundle(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
-    """``state`` in the phase BUNDLE; None where one worst case is all there is, or the phase was of no use before."""
-    here, watch = state.point.evaluation, state.watch
-    if not (watch.may_try_bundle and _has_several(oracle, here)):
-        return None
-    bundle, _ = empty_bundle(here.x).with_points(oracle, here.x, [here.maximisers, *watch.recent])
-    return state._replace(
-        phase=Phase.BUNDLE, bundle=bundle_step.begin(oracle, here, bundle, state.penalty.mu, tolerance)
-    )
-
-
-def _has_several(oracle: Oracle, here: Evaluation) -> TypeGuard[TermOracle]:
-    """Whether a term is a maximum, of which several worst cases can be looked at."""
-    return isinstance(oracle, TermOracle) and any(p is not None for p in (here.maximisers.y, *here.maximisers.w))
+    if there.worst < torch.inf:
+        state = state._replace(point=there, bundle=None, certified=None, refused=0)
+    memory = memory._replace(least_violation=least, displacements=count + 1)
+    return reset_metric(state, restoration.first_scale(state.point))._replace(restoration=memory)

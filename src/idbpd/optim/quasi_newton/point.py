@@ -7,11 +7,13 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import number, read, truth
+from idbpd.optim.kinks.bundle import Bundle
 from idbpd.optim.kkt import Residuals, residuals
 from idbpd.optim.oracle import Evaluation, Gradients
 from idbpd.optim.qp.active_set import minimise_on_orthant
 from idbpd.optim.quasi_newton.lbfgs import LearntMetric, Metric, identity
 from idbpd.optim.quasi_newton.merit import value_errors
+from idbpd.optim.quasi_newton.penalty_model import PenaltyModel
 from idbpd.optim.quasi_newton.speculative_trial import Forecast, SpeculativeTrial
 
 
@@ -29,6 +31,11 @@ class EvaluatedPoint(NamedTuple):
     host_multipliers: Tensor  # (c,) the multipliers once more
     gram: Tensor  # (1 + c, 1 + c) inner products of the gradients
     length: float  # ||x||
+
+    @property
+    def values(self) -> Tensor:
+        """(1 + c,) f and every g, on the host."""
+        return torch.cat([torch.tensor([self.f], dtype=torch.float64), self.g])
 
 
 class MetricGradients(NamedTuple):
@@ -122,6 +129,23 @@ def in_scaled_identity(point: EvaluatedPoint, scale: float) -> MetricGradients:
     """The gradients of a point in ``scale`` times the identity."""
     rows = scale * torch.cat([point.gradients.f.unsqueeze(0), point.gradients.g])
     return MetricGradients(identity(point.evaluation.x, scale), scale, rows, scale * point.gram)
+
+
+def model_at(
+    point: EvaluatedPoint, in_metric: MetricGradients, bundle: Bundle | None, margin: Tensor, objective: float
+) -> PenaltyModel:
+    """The model at a point: one row per term, or the rows of a bundle. ``margin`` (c,) is as in the model."""
+    none = torch.zeros(1, dtype=torch.float64)
+    margins = torch.cat([none, margin])
+    if bundle is None:
+        values = torch.cat([none, point.g])
+        return PenaltyModel(in_metric.rows, in_metric.gram, values, margins, tuple(range(values.numel())), objective)
+    rows = in_metric.metric.apply(bundle.gradients)
+    gram = rows.to(torch.float64) @ bundle.gradients.to(torch.float64).T
+    (gram,) = read((gram + gram.T) / 2)
+    terms = torch.tensor(bundle.terms)
+    values = torch.where(terms == 0, bundle.values - point.f, bundle.values)
+    return PenaltyModel(rows, gram, values, margins[terms], bundle.terms, objective)
 
 
 def _certify(f: float, g: Tensor, products: Tensor, around: Tensor) -> tuple[Tensor, float]:

@@ -6,20 +6,19 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import index, number
-from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, violation
-from idbpd.optim.quasi_newton.point import EvaluatedPoint, in_scaled_identity
+from idbpd.optim.qp.active_set import minimise_on_orthant
+from idbpd.optim.quasi_newton.penalty_model import violation
+from idbpd.optim.quasi_newton.point import EvaluatedPoint
 
 ATTEMPTS = 4  # random displacements, each ten times the last, before the constraints are called impossible to meet
 
 
-def has_no_descent(point: EvaluatedPoint, tolerance: float) -> bool:
-    """Whether max_i [g_i]_+ is stationary: some convex combination of the gradients of the largest g_i vanishes."""
-    in_metric = in_scaled_identity(point, 1.0)
-    none = torch.zeros_like(point.g)
-    model = PenaltyModel(in_metric.rows, in_metric.gram, point.g, margin=none, objective=0.0)
-    multipliers = model.propose(1.0, 1.0).multipliers
-    square = number(multipliers @ point.gram[1:, 1:] @ multipliers)
-    return number(multipliers.sum()) > 1 - 1e-6 and square <= tolerance**2
+def has_no_descent(values: Tensor, gram: Tensor, tolerance: float) -> bool:
+    """Whether the violation, the largest of ``values``, is stationary: some convex combination of the gradients of the
+    largest ones vanishes. ``gram`` has the inner products of the gradients.
+    """
+    weights = minimise_on_orthant(gram, -values, 1.0)
+    return number(weights.sum()) > 1 - 1e-6 and number(weights @ gram @ weights) <= tolerance**2
 
 
 def first_scale(point: EvaluatedPoint) -> float:
