@@ -1,7 +1,7 @@
 """Cooper with Adam on the exact f and g: the strongest alternative to this project's solver."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import torch
 from torch import Tensor
@@ -33,27 +33,15 @@ class CooperAdam:
 
     primal_rate: float = 1e-2
     dual_rate: float = 1e-1
+    state_type: ClassVar[type[CooperAdamState]] = CooperAdamState
+    check_every: ClassVar[int] = 1  # an iterate that meets the tolerance may be left again at the next step
+    picks_by_residual: ClassVar[bool] = False  # the best feasible point is wanted, as of `IDBPD`
     _live: list[CooperRun] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Reject rates without meaning, and do slow imports now rather than in the first step."""
         require_rates(self.primal_rate, self.dual_rate)
         warm_up()
-
-    @property
-    def state_type(self) -> type[CooperAdamState]:
-        """What its states are."""
-        return CooperAdamState
-
-    @property
-    def check_every(self) -> int:
-        """At every step: an iterate that meets the tolerance may be left again at the next."""
-        return 1
-
-    @property
-    def picks_by_residual(self) -> bool:
-        """The best feasible point is wanted, as of `IDBPD`."""
-        return False
 
     def init(self, oracle: Oracle, x: Tensor) -> CooperAdamState:
         """The start, with multipliers of zero."""

@@ -5,7 +5,7 @@ where that leads, add it, repeat.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import torch
 from torch import Tensor
@@ -48,6 +48,9 @@ class Discretization:
     dual_rate: float = 1e-1
     inner_steps: int = 50
     accuracy: float = 1e-6
+    state_type: ClassVar[type[DiscretizationState]] = DiscretizationState
+    check_every: ClassVar[int] = 1  # an iterate that meets the tolerance may be left again at the next step
+    picks_by_residual: ClassVar[bool] = False  # the best feasible point is wanted, as of `IDBPD`
     _live: list[CooperRun] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -58,21 +61,6 @@ class Discretization:
         if not self.accuracy >= 0:
             raise ValueError(f"accuracy must not be negative, got {self.accuracy}")
         warm_up()
-
-    @property
-    def state_type(self) -> type[DiscretizationState]:
-        """What its states are."""
-        return DiscretizationState
-
-    @property
-    def check_every(self) -> int:
-        """At every step: an iterate that meets the tolerance may be left again at the next."""
-        return 1
-
-    @property
-    def picks_by_residual(self) -> bool:
-        """The best feasible point is wanted, as of `IDBPD`."""
-        return False
 
     def init(self, oracle: Oracle, x: Tensor) -> DiscretizationState:
         """The start, with its worst cases as the first cuts."""

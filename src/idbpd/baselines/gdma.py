@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import torch
 from torch import Tensor
@@ -39,22 +39,16 @@ class GDMA:
     rho: float
     gamma: float = 1e-3
     check_every: int = 64
+    state_type: ClassVar[type[GDMAState]] = GDMAState
+    picks_by_residual: ClassVar[bool] = (
+        False  # the best feasible point is wanted; where no point is feasible, the least infeasible one
+    )
 
     def __post_init__(self) -> None:
         """Reject settings without meaning."""
         for name, value in (("rho", self.rho), ("gamma", self.gamma)):
             if not value > 0:
                 raise ValueError(f"{name} must be positive, got {value}")
-
-    @property
-    def state_type(self) -> type[GDMAState]:
-        """What its states are."""
-        return GDMAState
-
-    @property
-    def picks_by_residual(self) -> bool:
-        """The best feasible point is wanted; where no point is feasible, the least infeasible one."""
-        return False
 
     def init(self, oracle: Oracle, x: Tensor) -> GDMAState:
         """x_0 with y_0 and w_0 by the ascent steps of k = 0 from the centres of their sets."""

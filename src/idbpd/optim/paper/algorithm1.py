@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import torch
 from torch import Tensor
@@ -69,16 +69,8 @@ class Algorithm1:
     constraint_steps: Callable[[int], int] | TheoremConstraintSteps
     accelerated: bool
     check_every: int = 64
-
-    @property
-    def state_type(self) -> type[Algorithm1State]:
-        """What its states are."""
-        return Algorithm1State
-
-    @property
-    def picks_by_residual(self) -> bool:
-        """Theorem 2 is about the iterate with the smallest worst residual."""
-        return True
+    state_type: ClassVar[type[Algorithm1State]] = Algorithm1State
+    picks_by_residual: ClassVar[bool] = True  # Theorem 2 is about the iterate with the smallest worst residual
 
     def init(self, oracle: Oracle, x: Tensor) -> Algorithm1State:
         """x_0 with y_0 and w_0 by the ascent steps of k = 0 from the centres of their sets."""

@@ -16,7 +16,7 @@ that of a `Problem` does; with another one there is one row per term.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import torch
 from torch import Tensor
@@ -68,6 +68,10 @@ class IDBPD:
 
     metric: Literal["quasi-newton", "identity"] = "quasi-newton"
     memory: int = 50
+    state_type: ClassVar[type[IDBPDState]] = IDBPDState
+    check_every: ClassVar[int] = 1  # the search looks at the numbers anyway
+    # The smallest residual of a run may sit on a plateau: the best feasible point is wanted.
+    picks_by_residual: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Reject settings that mean nothing."""
@@ -98,21 +102,6 @@ class IDBPD:
             constraint_steps=LogarithmicSteps(10) if constraint_steps is None else constraint_steps,
             accelerated=accelerated,
         )
-
-    @property
-    def state_type(self) -> type[IDBPDState]:
-        """What its states are."""
-        return IDBPDState
-
-    @property
-    def check_every(self) -> int:
-        """The search looks at the numbers anyway."""
-        return 1
-
-    @property
-    def picks_by_residual(self) -> bool:
-        """The smallest residual of a run may sit on a plateau: the best feasible point is wanted."""
-        return False
 
     def init(self, oracle: Oracle, x: Tensor) -> IDBPDState:
         """The start, with the identity as the metric."""
