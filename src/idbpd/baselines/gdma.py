@@ -40,9 +40,8 @@ class GDMA:
     gamma: float = 1e-3
     check_every: int = 64
     state_type: ClassVar[type[GDMAState]] = GDMAState
-    picks_by_residual: ClassVar[bool] = (
-        False  # the best feasible point is wanted; where no point is feasible, the least infeasible one
-    )
+    # The best feasible point is wanted; where no point is feasible, the least infeasible one.
+    picks_by_residual: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Reject settings without meaning."""
