@@ -91,6 +91,8 @@ class Best(NamedTuple):
             feasible, was_feasible = new.infeasibility <= tolerance, self.infeasibility <= tolerance
             lower = (new.f < self.f) | ~was_feasible
             better = torch.where(feasible, lower, ~was_feasible & (new.infeasibility < self.infeasibility))
+            # The same point evaluated again, perhaps with a worse worst case: the later evaluation counts.
+            better = better | (new.x == self.x).all()
         better = (better | ~self.worst.isfinite()) & new.worst.isfinite() & new.f.isfinite()
         maximisers = tuple(
             None if one is None or other is None else torch.where(better, one, other)

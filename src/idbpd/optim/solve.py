@@ -120,7 +120,7 @@ def _judge(run: RunState, method: Method[Any], tolerance: float) -> _Ending | No
         return _Ending(Status.CONVERGED, "all KKT residuals are within the tolerance")
     verdict = method.verdict(run.method)
     if verdict is not None:
-        return _Ending(verdict.status, verdict.reason)
+        return _Ending(Status(verdict.status), verdict.reason)
     if not is_finite:
         return _Ending(Status.DIVERGED, "a value or a gradient is not finite")
     return None

@@ -26,6 +26,7 @@ from idbpd.optim.qp.active_set import minimise_on_simplices
 # How much the gap of a worst case to the maximum counts in a certificate. A worst case that misses it by eps may
 # be sqrt(eps) away from one that attains it, so what carries weight should miss it by much less than the tolerance.
 STRICTNESS = 1e3
+_ROUNDINGS = 32.0  # of a value that the gap of a worst case may consist of
 
 
 class Certificate(NamedTuple):
@@ -34,9 +35,14 @@ class Certificate(NamedTuple):
     iterate: Iterate
     weights: Tensor  # (rows,) on the host: a_j and lambda_ij
 
+    @property
+    def worst(self) -> float:
+        """The worst residual."""
+        return math.inf if self.iterate.worst is None else self.iterate.worst
+
     def holds(self, tolerance: float) -> bool:
         """Whether the residuals are within the tolerance."""
-        return self.iterate.worst is not None and self.iterate.worst <= tolerance
+        return self.worst <= tolerance
 
 
 def certify(evaluation: Evaluation, values: Tensor, bundle: Bundle, strictness: float = 1.0) -> Certificate:
@@ -59,26 +65,29 @@ def best_certificate(
     bundle: Bundle,
     tolerance: float,
     strictness: float = STRICTNESS,
-) -> Iterate | None:
-    """A point with the certificate that several worst cases give, if any.
+) -> tuple[Iterate | None, float]:
+    """A point with the certificate that several worst cases give, None where there is no valid one; and the worst
+    residual with them.
 
     ``values`` has f and every g, ``value_errors`` by how much each may be wrong. A certificate counts only if it holds
     without worst cases that have merely moved: around a unique maximiser, points that miss the maximum by eps are
     sqrt(eps) apart, and a mixture of their gradients may vanish far from a stationary point.
     """
     values = bundle.raised(values)
+    # Gaps of the size of rounding must not count more than the tolerance.
+    strictness = max(1.0, min(strictness, tolerance / (_ROUNDINGS * max(*value_errors, 1e-300))))
     certificate = certify(here, values, bundle, strictness)
     if not certificate.holds(tolerance):
-        return certificate.iterate
+        return None, certificate.worst
     used = [row for row, weight in enumerate(certificate.weights.tolist()) if weight > 0]
     fewer = bundle.distinct(oracle, here, used)
     certificate = certify(here, values, fewer, strictness)
     if not certificate.holds(tolerance):
-        return certificate.iterate
+        return None, certificate.worst
     gaps = (values - torch.tensor(value_errors, dtype=torch.float64))[list(fewer.terms)] - fewer.values
     if strictness * number((certificate.weights * gaps).amax()) > tolerance:
-        return None
-    return merge_worst_cases(oracle, values, fewer, certificate, tolerance)
+        return None, math.inf
+    return merge_worst_cases(oracle, values, fewer, certificate, tolerance), certificate.worst
 
 
 def gaps_of(values: Tensor, bundle: Bundle) -> Tensor:

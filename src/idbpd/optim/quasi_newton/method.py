@@ -31,7 +31,7 @@ from idbpd.optim.quasi_newton.arc_search import Found, MissingRow, Start, Unboun
 from idbpd.optim.quasi_newton.lbfgs import Step, learn_pair, learn_scale
 from idbpd.optim.quasi_newton.merit import Merit
 from idbpd.optim.quasi_newton.penalty import Penalty, choose_penalty
-from idbpd.optim.quasi_newton.penalty_model import Proposal, violation
+from idbpd.optim.quasi_newton.penalty_model import violation
 from idbpd.optim.quasi_newton.phases import (
     UNBOUNDED,
     IDBPDState,
@@ -42,6 +42,7 @@ from idbpd.optim.quasi_newton.phases import (
     displace,
     end,
     end_restoration,
+    evaluated_higher,
     has_no_descent,
     leave_infeasible,
     reset_metric,
@@ -54,7 +55,6 @@ from idbpd.optim.quasi_newton.speculative_trial import Forecast
 _NO_GAIN = 1e-10  # relative fall of the merit function that counts as none
 _LONGER = 8.0  # times the length of arc of the last step with which the next search begins, at most 1
 _SHORT = 0.8  # first length of arc of a search below which steps are short: the last one was below 0.1
-_RISEN = 1e-12  # relative rise of a value that a remembered worst case must bring before the maximisation is repeated
 
 
 @final
@@ -121,7 +121,7 @@ class IDBPD:
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best; at a kink, with the weights of its worst cases."""
         point = state.point
-        if state.certified is not None and state.worst < point.worst:
+        if state.certified is not None and state.bundle_worst < point.worst:
             return state.certified
         return Iterate(point.evaluation, point.gradients, point.multipliers, point.residuals, point.worst)
 
@@ -209,7 +209,7 @@ class IDBPD:
         if state.bundle is None or not isinstance(oracle, TermOracle):
             gradients = oracle.differentiate(evaluation)
             step = Step(s, found.proposal.weights, found.proposal.t, before=point.gradients, after=gradients)
-            # On an accelerator, which is worth not waiting for, the next trial is evaluated as well.
+            # On an accelerator a wait costs more than an evaluation, so the next trial is evaluated as well.
             forecast = _forecast(oracle, state, found) if s.device.type != "cpu" else None
         else:
             old, weights = state.bundle, found.proposal.weights
@@ -218,25 +218,17 @@ class IDBPD:
             if there is None:
                 return None
             values = torch.cat([found.g.new_tensor([found.f]), found.g])
-            if truth((there.raised(values) > values + _RISEN * (1 + values.abs())).any()):
-                # A remembered worst case is worse than what was found: the maximisation goes on from there.
-                evaluation = oracle.evaluate(evaluation.x, there.best(there.values, evaluation.maximisers))
+            evaluation = evaluated_higher(oracle, evaluation, values, there) or evaluation
             followed = there.followed(oracle, evaluation, sorted({*old.first_rows(), *highest}))
             if followed is None:
                 return None
             bundle, into = followed
-            step = _mixed_step(s, found.proposal, old.gradients, bundle.gradients_of(into))
+            before, after = (Gradients(rows[0], rows[1:]) for rows in (old.gradients, bundle.gradients_of(into)))
+            step = Step(s, weights, found.proposal.t, before=before, after=after)
             first = bundle.gradients_of(bundle.first_rows())
             gradients, bundle = Gradients(first[0], first[1:]), bundle.trimmed()
         learnt = learn_scale(metric, step) if self.metric == "identity" else learn_pair(metric, step, self.memory)
         return arrive(evaluation, gradients, point.host_multipliers, learnt, metric, forecast), bundle
-
-
-def _mixed_step(s: Tensor, proposal: Proposal, before: Tensor, after: Tensor) -> Step:
-    """A step with the gradients of all rows at both ends, mixed by their weights."""
-    weights, none = proposal.weights.to(s), before[:0]
-    one = torch.ones(1, dtype=torch.float64)
-    return Step(s, one, proposal.t, Gradients(weights @ before, none), Gradients(weights @ after, none))
 
 
 def _forecast(oracle: Oracle, state: IDBPDState, found: Found) -> Forecast:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from idbpd.optim.device_reads import read
+from idbpd.optim.device_reads import read, truth
 from idbpd.optim.kinks.bundle import Bundle
 from idbpd.optim.kinks.certificate import STRICTNESS, best_certificate
 from idbpd.optim.method import Iterate, Status, Verdict
@@ -29,6 +29,7 @@ _HIDDEN_STEPS = 30  # steps whose gain rounding hides, without a better residual
 # Steps that rounding does not hide but that gain nothing, without a better residual, before the run ends. There are
 # more of them: a slow valley gains as little for a while, and leaves it.
 _IDLE_STEPS = 300
+_RISEN = 1e-12  # relative rise of a value that a remembered worst case must bring to count
 _NULL_STEPS = 4  # rows added in a row before the next trial is shorter, too: one more worst case per term is common
 _SHORTER = 0.3  # by how much
 UNBOUNDED = Verdict(Status.DIVERGED, "the objective is unbounded below")
@@ -61,7 +62,8 @@ class IDBPDState(NamedTuple):
     floor: float  # an objective below this counts as unbounded
     best_worst: float  # the least worst residual so far
     bundle: Bundle | None = None  # the worst cases of the model, where it has more than one row per term
-    certified: Iterate | None = None  # the point with the certificate of the bundle
+    certified: Iterate | None = None  # the point with the certificate of the bundle, if that is valid
+    bundle_worst: float = torch.inf  # the worst residual with the bundle, whether it is a valid certificate or not
     refused: int = 0  # trials refused in the last search (0 or 1), plus rows added since
     hidden_steps: int = 0  # steps in a row whose gain rounding hides, without a better residual
     idle_steps: int = 0  # steps in a row that gain nothing, without a better residual
@@ -72,8 +74,7 @@ class IDBPDState(NamedTuple):
     @property
     def worst(self) -> float:
         """The worst residual of the point, with one or with several worst cases."""
-        several = None if self.certified is None else self.certified.worst
-        return self.point.worst if several is None else min(self.point.worst, several)
+        return min(self.point.worst, self.bundle_worst)
 
 
 def new_point(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> Arrival:
@@ -102,24 +103,37 @@ def after_step(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDStat
     infeasible = violation(state.point.g) > tolerance
     if state.point.f < state.floor:
         return begin_restoration(state) if infeasible else state._replace(verdict=UNBOUNDED)
-    if state.idle_steps >= _IDLE_STEPS and isinstance(oracle, TermOracle):
-        # Of another oracle the steps may be short at a kink that it does not show: they go on as long as they may.
-        return end(oracle, state, tolerance, "no step gains anything")
-    if state.hidden_steps < _HIDDEN_STEPS:
+    # An oracle that is no TermOracle cannot show a kink. Short steps may be all there is, so the run goes on.
+    is_idle = state.idle_steps >= _IDLE_STEPS and isinstance(oracle, TermOracle)
+    if not is_idle and state.hidden_steps < _HIDDEN_STEPS:
         return state
     if infeasible:
-        return leave_infeasible(oracle, state._replace(hidden_steps=0))
-    return end(oracle, state, tolerance, "rounding hides any further progress")
+        return leave_infeasible(oracle, state._replace(hidden_steps=0, idle_steps=0))
+    return end(oracle, state, tolerance, "no step gains anything" if is_idle else "rounding hides any further progress")
 
 
 def end(oracle: Oracle, state: IDBPDState, tolerance: float, reason: str) -> IDBPDState:
     """The end at a feasible point: with a certificate at its plain definition, if there is one."""
     state = assess(oracle, state, tolerance, strictness=1.0)
-    return state if state.worst <= tolerance else state._replace(verdict=Verdict(Status.MAX_STEPS, reason))
+    return state if state.certified is not None else state._replace(verdict=Verdict(Status.MAX_STEPS, reason))
+
+
+def evaluated_higher(oracle: Oracle, here: Evaluation, values: Tensor, bundle: Bundle) -> Evaluation | None:
+    """The point evaluated again from remembered worst cases, where one of them is worse than ``values``, f and g."""
+    if not truth((bundle.raised(values) > values + _RISEN * (1 + values.abs())).any()):
+        return None
+    return oracle.evaluate(here.x, bundle.best(bundle.values, here.maximisers))
 
 
 def add_row(oracle: Oracle, state: IDBPDState, missing: MissingRow, tolerance: float) -> IDBPDState:
     """A null step: the same point, and a model that knows what a refused trial has shown."""
+    point = state.point
+    higher = evaluated_higher(oracle, point.evaluation, point.values, missing.bundle)
+    if higher is not None:
+        # The point itself is worse than was known: it is judged anew, and the search begins again.
+        point, in_metric, *_ = new_point(oracle, higher, point.host_multipliers)
+        state = state._replace(point=point, in_metric=in_metric, bundle=None, certified=None, speculative=None)
+        return state._replace(t=missing.t, refused=state.refused + 1, bundle_worst=torch.inf)
     if state.bundle is None:
         state = reset_metric(state, 1.0)  # what was learnt while the worst case jumped is no curvature
     t = missing.t if state.refused < _NULL_STEPS else _SHORTER * missing.t
@@ -132,11 +146,11 @@ def assess(oracle: Oracle, state: IDBPDState, tolerance: float, strictness: floa
     """``state`` with the certificate that its bundle gives."""
     point, bundle = state.point, state.bundle
     if bundle is None or not isinstance(oracle, TermOracle):
-        return state._replace(certified=None)
-    certified = best_certificate(
+        return state._replace(certified=None, bundle_worst=torch.inf)
+    certified, worst = best_certificate(
         oracle, point.evaluation, point.values, point.value_errors, bundle, tolerance, strictness
     )
-    return state._replace(certified=certified)
+    return state._replace(certified=certified, bundle_worst=worst)
 
 
 def has_no_descent(state: IDBPDState, tolerance: float) -> bool:
@@ -185,6 +199,6 @@ def displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
     here = state.point.evaluation
     there = visit(oracle, restoration.displaced(here.x, count), here.maximisers, state.point.host_multipliers).point
     if there.worst < torch.inf:
-        state = state._replace(point=there, bundle=None, certified=None, refused=0)
+        state = state._replace(point=there, bundle=None, certified=None, bundle_worst=torch.inf, refused=0)
     memory = memory._replace(least_violation=least, displacements=count + 1)
     return reset_metric(state, restoration.first_scale(state.point))._replace(restoration=memory)
