@@ -161,7 +161,7 @@ SWITCHES = [
            lambda off: off.text(phases, "assess", "strictness: float = STRICTNESS", "strictness: float = 1.0"),
            kinks=True),
     Switch("recheck", "no second maximisation from a remembered worst case that is worse",
-           _constant(method, "_RISEN", math.inf), kinks=True),
+           _constant(phases, "_RISEN", math.inf), kinks=True),
     # Of inner maxima.
     Switch("newton_ascent", "first-order ascent only", _no_newton),
     Switch("global_search", "no search for a higher peak",

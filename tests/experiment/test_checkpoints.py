@@ -259,12 +259,16 @@ def test_the_last_good_state_outlives_a_disk_that_fills_up(
 def test_states_that_nobody_takes_up_are_bounded(training: Training) -> None:
     training.folder.mkdir(parents=True)
     for at in range(6):
-        path = training.folder / f"train_constrained-{at}.state"
+        path = training.folder / f"train_constrained-{at:016x}.state"
         path.write_text("of long ago")
         os.utime(path, (1e9 + at, 1e9 + at) if at < 2 else (time.time() - at, time.time() - at))
+    of_another_stage = training.folder / f"train_constrained-b-{7:016x}.state"
+    of_another_stage.write_text("of long ago")
     training()
+    assert of_another_stage.exists()
+    of_another_stage.unlink()
     names = [path.name for path in training.states()]
-    assert names == [f"train_constrained-{at}.state" for at in (2, 3, 4)]
+    assert names == [f"train_constrained-{at:016x}.state" for at in (2, 3, 4)]
     assert len(names) == ABANDONED_KEPT
 
 
@@ -272,7 +276,7 @@ def test_after_success_only_states_of_other_runs_stay(training: Training) -> Non
     folder = CheckpointFolder(training.folder)
     folder.run_succeeded()  # nothing was written: there is nothing to remove
     training()
-    other = training.folder / "train_constrained-1.state"
+    other = training.folder / f"train_constrained-{1:016x}.state"
     other.touch()
     folder.run_succeeded()
     assert list(training.folder.iterdir()) == [other]

@@ -53,7 +53,8 @@ def test_a_name_with_or_without_options(given: Any, options: dict[str, Any]) -> 
     [
         ("shares", "there is no worst case 'shares'; known are share, ball, penalty"),
         (3, "there is no worst case 3; known are"),
-        ({"share": 0.2, "ball": 1.0}, "there is no worst case {'share': 0.2, 'ball': 1.0}; known are"),
+        ({"share": 0.2, "ball": 1.0}, "choose one worst case, got share, ball"),
+        ({"penalty": 3}, "the worst case 'penalty' takes no options, got 3"),
         ({"share": {"part": 0.2}}, "'share' has no option 'part' here; it takes the options share"),
         ({"share": "many"}, "option 'share' = 'many': input should be a valid number"),
         ({"share": 2}, "share must be above 0 and at most 1, got 2.0"),

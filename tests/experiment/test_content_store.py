@@ -98,3 +98,16 @@ def test_files_that_were_not_used_for_long_are_removed(tmp_path: Path) -> None:
     os.utime(old, (1e9, 1e9))
     forget_oldest([old, new], kept=5, days=7)
     assert list(tmp_path.iterdir()) == [new]
+
+
+def test_a_renamed_file_is_not_taken_for_another_result(
+    store: ContentStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.put({"seed": 1}, RECORD, TENSORS)
+    _file(tmp_path).rename(tmp_path / "store" / f"{content_key(MADE_WITH)}.safetensors")
+    assert store.get(MADE_WITH) is None
+    assert "it was made with other settings than its name says" in caplog.text
+
+
+def test_a_file_that_vanishes_meanwhile_does_no_harm(tmp_path: Path) -> None:
+    forget_oldest([tmp_path / "gone", tmp_path / "gone too"], kept=0, days=1)

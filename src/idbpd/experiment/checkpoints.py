@@ -181,7 +181,8 @@ class StageCheckpoint:
 
     def _others(self) -> list[Path]:
         """The states of this stage under other settings."""
-        return [path for path in self._folder.glob(f"{self._stage}-*{LATEST}") if path != self._latest]
+        key = "[0-9a-f]" * 16  # not any text: another stage may have a longer name that begins like this one
+        return [path for path in self._folder.glob(f"{self._stage}-{key}{LATEST}") if path != self._latest]
 
     def _tidy(self) -> None:
         forget_oldest(self._others(), ABANDONED_KEPT, ABANDONED_DAYS)

@@ -20,14 +20,17 @@ def chosen(given: Any, registry: Mapping[str, Callable[..., Any]], kind: str, **
     ``set_elsewhere`` are options with a parameter of their own; an entry that has one of them gets its value. A
     ValueError says what is wrong.
     """
-    name, options = next(iter(given.items())) if isinstance(given, dict) and len(given) == 1 else (given, {})
+    if isinstance(given, dict) and len(given) != 1:
+        raise ValueError(f"choose one {kind}, got {', '.join(map(str, given)) or 'none'}")
+    name, options = next(iter(given.items())) if isinstance(given, dict) else (given, {})
     if not isinstance(name, str) or name not in registry:
         raise ValueError(f"there is no {kind} {name!r}; known are {', '.join(registry)}")
     known = list(inspect.signature(registry[name]).parameters)
     free = [option for option in known if option not in set_elsewhere]
     if not isinstance(options, dict):
         if len(free) != 1:
-            raise ValueError(f"the {kind} {name!r} takes {_listed(free)}, each by its name")
+            how = f"takes {_listed(free)}, each by its name" if free else f"takes no options, got {options!r}"
+            raise ValueError(f"the {kind} {name!r} {how}")
         options = {free[0]: options}
     for option in options:
         if option not in free:

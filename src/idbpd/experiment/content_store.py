@@ -47,13 +47,14 @@ class ContentStore:
         """The result that was made with these settings; None where there is none that can be trusted."""
         path = self._path(made_with)
         try:
-            stored = _read(path)
-            os.utime(path)  # used now: it will not be among the first to go
+            stored = _read(path, made_with)
         except FileNotFoundError:
             return None
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             logger.warning("%s is damaged (%s): computing the %s again", path, error, self._what)
             return None
+        with suppress(OSError):  # of a folder that is somebody else's
+            os.utime(path)  # used now: it will not be among the first to go
         return stored
 
     def put(self, made_with: Mapping[str, Any], record: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -64,7 +65,7 @@ class ContentStore:
             "record": text,
             "names": json.dumps(list(on_host)),  # safetensors keeps them in an order of its own
             "sha256": _checksum(text, on_host),
-            "made_with": json.dumps(dict(made_with)),  # for people who look
+            "made_with": _text_of(made_with),
         }
         path = self._path(made_with)
         try:
@@ -89,19 +90,30 @@ class ContentStore:
 
 def content_key(made_with: Mapping[str, Any]) -> str:
     """A short name for settings: the same for the same settings, another for any others."""
-    return hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(_text_of(made_with).encode()).hexdigest()[:16]
+
+
+def _text_of(made_with: Mapping[str, Any]) -> str:
+    return json.dumps(dict(made_with), sort_keys=True)
 
 
 def by_last_use(paths: Iterable[Path]) -> list[Path]:
-    """Files, the one that was used last first."""
-    return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
+    """Files, the one that was used last first. One that is gone meanwhile comes last."""
+    return sorted(paths, key=_last_use, reverse=True)
+
+
+def _last_use(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def forget_oldest(paths: Iterable[Path], kept: int, days: float | None = None) -> None:
     """Remove files until ``kept`` are left, those that were used last, and all that were not used for so many days."""
     oldest = 0.0 if days is None else time.time() - days * DAY
     for rank, path in enumerate(by_last_use(paths)):
-        if rank >= kept or path.stat().st_mtime < oldest:
+        if rank >= kept or _last_use(path) < oldest:
             remove(path)
 
 
@@ -111,7 +123,7 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def _read(path: Path) -> Stored:
+def _read(path: Path, made_with: Mapping[str, Any]) -> Stored:
     if not path.exists():  # safetensors has no error of its own for it
         raise FileNotFoundError(path)
     with safe_open(path, framework="pt") as file:
@@ -119,6 +131,8 @@ def _read(path: Path) -> Stored:
         tensors = {name: file.get_tensor(name) for name in json.loads(metadata["names"])}
     if metadata["sha256"] != _checksum(metadata["record"], tensors):
         raise ValueError("its content does not match its checksum")
+    if metadata["made_with"] != _text_of(made_with):
+        raise ValueError("it was made with other settings than its name says")
     return Stored(json.loads(metadata["record"]), tensors)
 
 

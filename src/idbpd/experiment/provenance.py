@@ -21,7 +21,16 @@ from idbpd.errors import ConfigurationError
 PACKAGE = Path(__file__).parent.parent
 LOCK_FILE = "requirements.lock"
 # The code that decides which numbers a solver finds: another line in it may change the last digit.
-SOLVER_CODE = ("optim", "baselines", "mtl", "experiment/problem.py", "experiment/network.py")
+SOLVER_CODE = (
+    "optim",
+    "baselines",
+    "mtl",
+    "experiment/calibration.py",
+    "experiment/devices.py",
+    "experiment/network.py",
+    "experiment/problem.py",
+    "experiment/splitting",
+)
 
 
 def parameters_of(block: str, parameters: BaseModel) -> dict[str, Any]:
@@ -38,8 +47,13 @@ def surroundings(device: torch.device, network: nn.Module) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "torch": str(torch.__version__),
         "solver code (SHA-256)": solver_sha256(),
-        "network code (SHA-256)": hashlib.sha256(Path(inspect.getfile(type(network))).read_bytes()).hexdigest(),
+        "network code (SHA-256)": network_sha256(type(network)),
     }
+
+
+def network_sha256(kind: type[nn.Module]) -> str:
+    """SHA-256 of the file that defines a network, which may be the user's own."""
+    return hashlib.sha256(Path(inspect.getfile(kind)).read_bytes()).hexdigest()
 
 
 def tensors_sha256(tensors: Mapping[str, Tensor]) -> str:

@@ -32,7 +32,7 @@ def truth(tensor: Tensor) -> bool:
 
 
 def is_here(tensor: Tensor) -> bool:
-    """Whether its numbers are in host memory, where to look at them is no operation that could wait."""
+    """Whether its numbers are in host memory, so that reading them never waits."""
     # A subclass of Tensor may have no numbers, and one tensor may stand for many inside `torch.vmap`.
     if tensor.device.type != "cpu" or type(tensor) is not Tensor or tensor.dtype == torch.bfloat16:
         return False

@@ -32,8 +32,8 @@ class Iterate(NamedTuple):
     gradients: Gradients
     multipliers: Tensor  # (c,) float64
     residuals: Residuals
-    # The worst residual where the host knows it already, infinite where a value or a gradient is not finite: to look at
-    # it waits for nothing.
+    # The worst residual where the host knows it already, infinite where a value or a gradient is not finite: reading it
+    # does not wait.
     worst: float | None = None
 
 

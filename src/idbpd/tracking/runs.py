@@ -68,12 +68,6 @@ def child_run(identity: Mapping[str, Any]) -> str | None:
     return journal.runs.get(run["key"])
 
 
-def parent_run() -> str | None:
-    """The store's id of this execution's run; None if tracking is off or the store cannot be reached."""
-    journal = current_journal()
-    return None if journal is None else journal.runs.get(journal.folder.name)
-
-
 def _child_of(journal: Journal, identity: Mapping[str, Any]) -> dict[str, Any]:
     parent = parent_of(journal)
     texts = {name: str(value) for name, value in identity.items()}

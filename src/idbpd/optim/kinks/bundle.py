@@ -16,7 +16,7 @@ from idbpd.optim.device_reads import index, number, read, truth
 from idbpd.optim.oracle import Evaluation, Gradients, Maximisers, TermOracle
 from idbpd.optim.qp.active_set import Group
 
-_SAME = 1e-9  # relative difference of two points below which they are one: well above rounding, well below any step
+_SAME = 1e-9  # relative difference of two points below which they are one; in float32 only equal ones are
 _WAY = (0.5, 0.375)  # shares of the way between two points at which concavity is tested
 _BENT = 0.1  # share of the difference of two values by which a concave term exceeds the straight line between them
 _UNUSED = 5  # steps without weight after which a worst case is forgotten
@@ -140,9 +140,8 @@ class Bundle(NamedTuple):
     def grown(self, oracle: TermOracle, x: Tensor, trial: "RefusedTrial") -> "Bundle | None":
         """With those worst cases of a refused trial that explain the refusal; None when there is none.
 
-        A new row explains it if the model with the row foresees a fair share of what it missed, and if the row is not
-        the worst case of the point, moved: that is curvature. One wait where there is nothing to add, two where there
-        is.
+        A row is added if the model then foresees a tenth of what it missed, and if it is not the point's own worst case
+        after a small move, which is curvature. One wait where there is nothing to add, two where there is.
         """
         points = (trial.maximisers.y, *trial.maximisers.w)
         terms = [term for term, error in enumerate(trial.missed.tolist()) if error > 0 and points[term] is not None]

@@ -3,13 +3,14 @@
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from idbpd.experiment.content_store import content_key
+from idbpd.experiment.module_type import module_class
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
@@ -20,10 +21,11 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
 )
 from idbpd.experiment.problem import Experiment
-from idbpd.experiment.provenance import parameters_of, solver_sha256
+from idbpd.experiment.provenance import code_sha256, network_sha256, parameters_of, solver_sha256
 
 # Raise it when the benchmark does or measures something else: stored results are then computed again.
 FORMAT = 3
+MEASURING_CODE = ("experiment/certificate.py", "pipelines/benchmark/observer.py", "pipelines/benchmark/worker.py")
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,14 @@ class Calibration:
             **parameters_of("calibration", self.arena.setting.calibration),
             **parameters_of("compute", self.arena.setting.compute),
             "solver code (SHA-256)": solver_sha256(),
+            "network code (SHA-256)": self._network_sha256(),
             "torch": str(torch.__version__),
         }
+
+    def _network_sha256(self) -> str | None:
+        """Of a network of the user's own; the default network is part of the solver code."""
+        kind = self.arena.setting.model.type
+        return None if kind is None else network_sha256(module_class(kind))
 
     @cached_property
     def key(self) -> str:
@@ -125,6 +133,7 @@ class MethodRun:
             "options": dict(self.options),
             "seconds": self.seconds,
             "benchmark.tolerance": arena.budget.tolerance,
+            "measuring code (SHA-256)": _measuring_sha256(),
             "machine": platform.node(),  # seconds of one machine are not those of another
         }
 
@@ -146,3 +155,9 @@ class MethodRun:
 
 
 Job = Calibration | MethodRun
+
+
+@cache
+def _measuring_sha256() -> str:
+    """Of the code that measures and judges, beside the solver's own."""
+    return code_sha256(parts=MEASURING_CODE)

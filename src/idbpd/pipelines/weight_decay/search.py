@@ -27,7 +27,11 @@ from idbpd.pipelines.weight_decay.choice import explore
 from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
 
 # The code that decides the result of a weight decay, beside the solver's.
-OWN_CODE = ("experiment/thresholds.py", "pipelines/weight_decay/search.py")
+OWN_CODE = (
+    "experiment/thresholds.py",
+    "pipelines/weight_decay/candidate.py",
+    "pipelines/weight_decay/search.py",
+)
 
 
 @dataclass(frozen=True)
