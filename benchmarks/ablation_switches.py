@@ -124,7 +124,8 @@ SWITCHES = [
            _text(penalty, "choose_penalty", "if now <= tolerance and", "if False and"), data=True),
     Switch("value_errors", "no allowance for rounding in the merit function", _no_value_errors, data=True),
     # Of restoration.
-    Switch("restoration", "the violation is never minimised alone", _no_restoration, data=True),
+    # Not on data: a run without it may stand still for ever, and is ended there by evaluations alone.
+    Switch("restoration", "the violation is never minimised alone", _no_restoration),
     Switch("displacement", "a point without descent of the violation ends the run",
            _constant(restoration, "ATTEMPTS", 0), data=True),
     Switch("hidden_end", "a run whose gains rounding hides goes on",
