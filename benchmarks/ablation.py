@@ -190,7 +190,7 @@ def _groups(switch: Switch | None) -> list[str]:
     if switch is not None and switch.kinks:
         return ["kinks", "infeasible"]
     groups = [group for group in BANK if switch is None or switch.data or group != "random"]
-    return [*groups, "waits"] if switch is None or switch.name == "look_ahead" else groups
+    return [*groups, "waits"] if switch is None or switch.name == "speculative_trial" else groups
 
 
 def main() -> None:
@@ -235,7 +235,7 @@ def main() -> None:
         failed = results.get(name, file)
         if failed:
             print(f"\n`{name}`: {len(failed)} tests fail:\n" + "\n".join(f"- {test}" for test in failed))
-    for name in (BASE, "look_ahead"):
+    for name in (BASE, "speculative_trial"):
         waits = results.get(name, "waits")
         if waits:
             print(f"\nwaits for a device, `{name}` off: {sum(outcome[1] for outcome in waits.values())}")
