@@ -204,7 +204,7 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", choices=DATA, default=list(DATA), metavar="name")
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
     parser.add_argument("--groups", nargs="+", choices=[*BANK, "waits"], default=[*BANK, "waits"], metavar="name")
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS), metavar="name")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=["product", "paper"], metavar="name")
     parser.add_argument("--tests", nargs="+", default=[], metavar="file", help="which tests of these files fail, too")
     parser.add_argument("--results", type=Path, default=PROJECT / "data" / "ablation" / "results.json")
     parser.add_argument("--calibrated", type=Path, default=PROJECT / "data" / "ablation", help="folder to keep them")

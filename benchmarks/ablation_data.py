@@ -46,12 +46,17 @@ class Size:
 
     product: int  # evaluations in the product's setting
     paper: int
+    random: int
     calibration_steps: int
     rows: int | None = None  # the first so many; None: all
 
 
-SETTINGS = {"product": Setting(0.1, 1e-3, 0.1, 0.2, "calibrated"), "paper": Setting(1e-3, 0.0, 0.0, 0.0, "random")}
-SMALL, LARGE = Size(500, 500, 500), Size(60, 60, 60, 4000)
+SETTINGS = {
+    "product": Setting(0.1, 1e-3, 0.1, 0.2, "calibrated"),
+    "paper": Setting(1e-3, 0.0, 0.0, 0.0, "random"),
+    "random": Setting(0.1, 1e-3, 0.1, 0.2, "random"),  # the product's from random weights; only where asked for
+}
+SMALL, LARGE = Size(500, 500, 500, 500), Size(60, 60, 60, 60, 4000)
 DATA = {"multi_digits": SMALL, "chd49": SMALL, "yeast": SMALL, "20ng": LARGE, "multi_mnist": LARGE,
         "multi_fashion": LARGE}  # fmt: skip
 SEEDS = (0, 1, 2)
