@@ -272,6 +272,14 @@ def test_states_that_nobody_takes_up_are_bounded(training: Training) -> None:
     assert len(names) == ABANDONED_KEPT
 
 
+def test_finished_states_of_runs_that_failed_later_are_bounded(training: Training) -> None:
+    training.folder.mkdir(parents=True)
+    for at in range(6):
+        (training.folder / f"train_constrained-{at:016x}.finished").write_text("of a night whose evaluation failed")
+    training()
+    assert len(list(training.folder.glob("*.finished"))) == ABANDONED_KEPT + 1  # and that of this run
+
+
 def test_after_success_only_states_of_other_runs_stay(training: Training) -> None:
     folder = CheckpointFolder(training.folder)
     folder.run_succeeded()  # nothing was written: there is nothing to remove

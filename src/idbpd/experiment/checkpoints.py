@@ -167,7 +167,7 @@ class StageCheckpoint:
 
     def _refuse_others(self) -> None:
         """Say why the solve does not continue from the latest state of this stage, where there is one."""
-        others = by_last_use(self._others())
+        others = by_last_use(self._others(LATEST))
         found = _load(others[0]) if others else None
         if found is not None:
             logger.warning(
@@ -179,13 +179,15 @@ class StageCheckpoint:
                 ABANDONED_DAYS,
             )
 
-    def _others(self) -> list[Path]:
+    def _others(self, suffix: str) -> list[Path]:
         """The states of this stage under other settings."""
         key = "[0-9a-f]" * 16  # not any text: another stage may have a longer name that begins like this one
-        return [path for path in self._folder.glob(f"{self._stage}-{key}{LATEST}") if path != self._latest]
+        found = self._folder.glob(f"{self._stage}-{key}{suffix}")
+        return [path for path in found if path not in (self._latest, self._finished)]
 
     def _tidy(self) -> None:
-        forget_oldest(self._others(), ABANDONED_KEPT, ABANDONED_DAYS)
+        for suffix in (LATEST, FINISHED):  # finished ones stay when a later stage fails, night after night
+            forget_oldest(self._others(suffix), ABANDONED_KEPT, ABANDONED_DAYS)
 
 
 def _load(path: Path) -> tuple[RunState, dict[str, Any]] | None:
