@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from idbpd.datasets import ArffDataset, ComposedImagesDataset
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.mtl import (
     CrossEntropy,
     MultiTaskData,
@@ -51,7 +51,7 @@ class Case(NamedTuple):
     regularisation: float
 
 
-def tasks_of(table: MultiLabelTable) -> MultiTaskData:
+def tasks_of(table: TaskTable) -> MultiTaskData:
     """The first half of the labels against the second, all samples."""
     labels = torch.from_numpy(table.labels).float()
     half = labels.shape[1] // 2

@@ -19,7 +19,7 @@ from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
 from torch import Tensor
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
@@ -55,7 +55,7 @@ class Row(NamedTuple):
     unconstrained: tuple[TaskQuality, TaskQuality]
 
 
-def measure(table: MultiLabelTable, parameters: dict[str, Any], split_seed: int, seed: int) -> Row:
+def measure(table: TaskTable, parameters: dict[str, Any], split_seed: int, seed: int) -> Row:
     """Split, settle the weight decay, calibrate, train with and without the constraint, and judge on the test part."""
     splitting = SplitParameters(**{**parameters["split"], "seed": split_seed})
     features, model = FeatureParameters(**parameters["features"]), ModelParameters(**parameters["model"])

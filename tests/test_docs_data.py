@@ -8,7 +8,7 @@ import yaml
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.experiment.splitting.fingerprint import data_sha256
 from tests.kedro_project import PROJECT, KedroProject
 from tests.real_data import ROOT, needs_real_data
@@ -57,11 +57,11 @@ def _require_tracked(project: KedroProject) -> None:
         assert child.data.metrics[f"test_{task}_holds"] in (0, 1)
 
 
-def _load_source(project: KedroProject, name: str) -> MultiLabelTable:
+def _load_source(project: KedroProject, name: str) -> TaskTable:
     bootstrap_project(project.path)
     session = KedroSession.create(project.path, runtime_params={"dataset": name})
     table = session.load_context().catalog.load("source")
-    assert isinstance(table, MultiLabelTable)
+    assert isinstance(table, TaskTable)
     return table
 
 

@@ -8,7 +8,7 @@ from idbpd.datasets.arff import reader
 from idbpd.datasets.arff.mulan import read_mulan_labels
 from idbpd.datasets.arff.reader import LabelNames, read_arff
 from idbpd.datasets.arff.writer import render_arff
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 
 DENSE = """% a comment
@@ -39,7 +39,7 @@ SPARSE = """@relation "small: -C 2"
 """
 
 
-def _read(text: str, labels: list[str] | None = None, **options: object) -> MultiLabelTable:
+def _read(text: str, labels: list[str] | None = None, **options: object) -> TaskTable:
     names = None if labels is None else LabelNames(labels, ["labels"] * len(labels))
     return read_arff(text.encode(), "file.arff", labels=names, **options)  # type: ignore[arg-type]
 

@@ -21,7 +21,7 @@ from idbpd.datasets.arff.reader import read_arff
 from idbpd.datasets.arff.writer import render_arff
 from idbpd.datasets.columns import LABEL_PREFIX, Roles, columns_to_table
 from idbpd.datasets.idx import TYPES, decompressed, parse_idx, render_idx
-from idbpd.datasets.table import MultiLabelTable, Origin
+from idbpd.datasets.table import TaskTable, Origin
 from idbpd.datasets.tabular import read_csv, read_parquet
 from idbpd.errors import InputError
 
@@ -139,14 +139,14 @@ def _outcome(read: Callable[[], Result]) -> Result | str:
     return message
 
 
-def _require_sense(table: MultiLabelTable, rows: int) -> None:
+def _require_sense(table: TaskTable, rows: int) -> None:
     assert 0 < len(table) <= rows
     assert set(np.unique(table.labels)) <= {0, 1}
     assert len(set(table.feature_names)) == len(table.feature_names)
     assert not set(table.feature_names) & set(table.label_names)
 
 
-def _require_equal(one: MultiLabelTable, other: MultiLabelTable) -> None:
+def _require_equal(one: TaskTable, other: TaskTable) -> None:
     assert (one.feature_names, one.label_names) == (other.feature_names, other.label_names)
     np.testing.assert_array_equal(one.dense_features(slice(None)), other.dense_features(slice(None)))
     np.testing.assert_array_equal(one.labels, other.labels)
@@ -189,7 +189,7 @@ def test_idx(content: bytes) -> None:
     np.testing.assert_array_equal(parse_idx(render_idx(array), "again"), array)
 
 
-def _labelled(columns: pa.Table, origin: Origin) -> MultiLabelTable:
+def _labelled(columns: pa.Table, origin: Origin) -> TaskTable:
     labels = [name for name in columns.column_names if name.startswith(LABEL_PREFIX)]
     return columns_to_table(columns, Roles(labels=labels), origin)
 
@@ -232,7 +232,7 @@ values = st.one_of(st.just(0.0), st.floats(width=32, allow_infinity=False, allow
 )
 def test_any_table_can_be_written_and_read_back(columns: list[str], rows: list[list[float]], sparse: bool) -> None:
     features = np.array(rows, dtype=np.float32)[:, : len(columns) - 2] + np.float32(0)  # no negative zero
-    table = MultiLabelTable(
+    table = TaskTable(
         features=csr_array(features) if sparse else features,
         feature_names=tuple(columns[2:]),
         labels=np.array([[value > 0, value <= 0] for value in features[:, 0]], dtype=np.int8),

@@ -9,11 +9,11 @@ from scipy.sparse import csr_array
 
 from idbpd.datasets import ComposedDigitsDataset, TableValidator
 from idbpd.datasets.columns import frame_to_table
-from idbpd.datasets.table import MultiLabelTable, Origin
+from idbpd.datasets.table import TaskTable, Origin
 from idbpd.errors import DataError
 
 
-def _table(**changes: Any) -> MultiLabelTable:
+def _table(**changes: Any) -> TaskTable:
     given: dict[str, Any] = {
         "features": np.arange(6, dtype=np.float32).reshape(3, 2),
         "feature_names": ("x", "y"),
@@ -21,7 +21,7 @@ def _table(**changes: Any) -> MultiLabelTable:
         "label_names": ("p", "q"),
         "origin": Origin("file.arff", np.array([11, 12, 14])),
     }
-    return MultiLabelTable(**(given | changes))
+    return TaskTable(**(given | changes))
 
 
 def test_a_good_table_passes_unchanged() -> None:
@@ -128,5 +128,5 @@ def test_a_frame_without_rows_is_refused() -> None:
 
 
 def test_anything_else_is_refused() -> None:
-    with pytest.raises(DataError, match="must load a MultiLabelTable or a pandas DataFrame, not list"):
+    with pytest.raises(DataError, match="must load a TaskTable or a pandas DataFrame, not list"):
         TableValidator().validate([1, 2])  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 from kedro.io import AbstractDataset, DatasetError
 
 from idbpd.datasets import TabularDataset
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError, InputError
 
 CSV = """age,ward,flu,stroke,visit,name
@@ -30,7 +30,7 @@ ROLES: dict[str, Any] = {
 }
 
 
-def _load(tmp_path: Path, text: str | bytes, **options: Any) -> MultiLabelTable:
+def _load(tmp_path: Path, text: str | bytes, **options: Any) -> TaskTable:
     path = tmp_path / "patients.csv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     try:

@@ -7,13 +7,13 @@ import pytest
 from kedro.io import DataCatalog, DatasetError, Version
 from scipy.sparse import csr_array
 
-from idbpd.datasets import ArffDataset, IdxDataset, MultiLabelTableDataset
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets import ArffDataset, IdxDataset, TaskTableDataset
+from idbpd.datasets.table import TaskTable
 
 
-def _table(value: float, *, sparse: bool = False) -> MultiLabelTable:
+def _table(value: float, *, sparse: bool = False) -> TaskTable:
     features = np.array([[value, 0], [0, 1.5]], dtype=np.float32)
-    return MultiLabelTable(
+    return TaskTable(
         features=csr_array(features) if sparse else features,
         feature_names=("x", "y"),
         labels=np.array([[0, 1], [1, 0]], dtype=np.int8),
@@ -46,7 +46,7 @@ def test_the_catalog_makes_versions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_table_comes_back_as_it_was(tmp_path: Path, sparse: bool) -> None:
     table = _table(3.0, sparse=sparse)
-    full = MultiLabelTable(
+    full = TaskTable(
         table.features,
         table.feature_names,
         table.labels,
@@ -56,7 +56,7 @@ def test_a_table_comes_back_as_it_was(tmp_path: Path, sparse: bool) -> None:
         tasks={"second": ("q",), "first": ("p",)},
     )
     for given in (table, full):
-        dataset = MultiLabelTableDataset(filepath=str(tmp_path / "folder" / "table.safetensors"))
+        dataset = TaskTableDataset(filepath=str(tmp_path / "folder" / "table.safetensors"))
         dataset.save(given)
         loaded = dataset.load()
         assert isinstance(loaded.features, csr_array) == sparse

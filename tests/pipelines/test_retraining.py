@@ -8,7 +8,7 @@ import pytest
 import torch
 import yaml
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.parameters import ProblemParameters
 from idbpd.experiment.problem import criteria_of
@@ -94,15 +94,15 @@ def test_part() -> MultiTaskData:
 
 
 @pytest.fixture
-def table() -> MultiLabelTable:
-    return MultiLabelTable(np.zeros((4, 3), np.float32), ("u", "v", "w"), np.ones((4, 2), np.int8), ("a", "b"))
+def table() -> TaskTable:
+    return TaskTable(np.zeros((4, 3), np.float32), ("u", "v", "w"), np.ones((4, 2), np.int8), ("a", "b"))
 
 
 SCALING = {"center": torch.tensor([1.0, 2.0, 3.0]), "scale": torch.tensor([2.0, 1.0, 0.5])}
 COLUMNS = ["first:a", "first:b", "limited:c", "limited:d"]
 
 
-def test_the_champion_is_measured_as_the_new_model_is(test_part: MultiTaskData, table: MultiLabelTable) -> None:
+def test_the_champion_is_measured_as_the_new_model_is(test_part: MultiTaskData, table: TaskTable) -> None:
     network = SharedNetwork(3, 4, (2, 2))
     raw = MultiTaskData(test_part.features * SCALING["scale"] + SCALING["center"], test_part.tasks)
     expected = measure_quality(network, raw, criteria_of(PROBLEM))["first"].worst_case_loss
@@ -119,7 +119,7 @@ def test_the_champion_is_measured_as_the_new_model_is(test_part: MultiTaskData, 
     ],
 )
 def test_a_champion_that_cannot_be_compared_says_why(
-    features: list[str], columns: list[str], reason: str, test_part: MultiTaskData, table: MultiLabelTable
+    features: list[str], columns: list[str], reason: str, test_part: MultiTaskData, table: TaskTable
 ) -> None:
     champion = _Served(7, features, columns, SharedNetwork(3, 4, (2, 2)))
     measured = measure_champion(champion, table, test_part, SCALING, PROBLEM)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.parameters import ComputeParameters, SplitParameters
@@ -201,7 +201,7 @@ def test_the_exported_model_takes_raw_features() -> None:
     network = build_problem(data, "first", {}, MODEL, PROBLEM, single, 0).network
     weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
     center, scale = torch.arange(4.0), torch.full((4,), 5.0)
-    table = MultiLabelTable(data.features.numpy(), ("a", "b", "c", "d"), np.zeros((40, 2), dtype=np.int8), ("x", "y"))
+    table = TaskTable(data.features.numpy(), ("a", "b", "c", "d"), np.zeros((40, 2), dtype=np.int8), ("x", "y"))
     model = export(table, data, {"center": center, "scale": scale}, weights, MODEL, PROBLEM)
     torch.testing.assert_close(model.example, data.features[:2] * 5 + center)
     expected = torch.cat([logits.softmax(dim=-1) for logits in network(data.features[:2])], dim=-1)

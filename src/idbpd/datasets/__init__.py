@@ -12,7 +12,7 @@ from idbpd.datasets.predictions import PredictionsDataset
 from idbpd.datasets.public import PublicDataset
 from idbpd.datasets.sources import SourcesDataset
 from idbpd.datasets.table_checks import TableValidator
-from idbpd.datasets.table_file import MultiLabelTableDataset
+from idbpd.datasets.table_file import TaskTableDataset
 from idbpd.datasets.tabular import TabularDataset
 from idbpd.datasets.tensors import MultiTaskDataset, TensorsDataset
 from idbpd.datasets.typed_json import TypedJsonDataset
@@ -26,13 +26,13 @@ __all__ = [
     "FiguresDataset",
     "FolderDataset",
     "IdxDataset",
-    "MultiLabelTableDataset",
     "MultiTaskDataset",
     "PredictionsDataset",
     "PublicDataset",
     "SourcesDataset",
     "TableValidator",
     "TabularDataset",
+    "TaskTableDataset",
     "TensorsDataset",
     "TypedJsonDataset",
 ]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import MultiLabelTable, Origin
+from idbpd.datasets.table import Origin, TaskTable
 from idbpd.errors import ConfigurationError, DataError
 
 Number = TypeVar("Number", np.float32, np.int8)
@@ -31,7 +31,7 @@ class Roles:
     ignore: Sequence[str] = field(default_factory=tuple)
 
 
-def frame_to_table(frame: pd.DataFrame, origin: Origin) -> MultiLabelTable:
+def frame_to_table(frame: pd.DataFrame, origin: Origin) -> TaskTable:
     """Convert a data frame: columns ``label:<name>`` are labels, the column ``group`` names groups."""
     names = [str(name) for name in frame.columns]
     roles = Roles(
@@ -43,7 +43,7 @@ def frame_to_table(frame: pd.DataFrame, origin: Origin) -> MultiLabelTable:
     return columns_to_table(columns, roles, origin)
 
 
-def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLabelTable:
+def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTable:
     """Convert columns to numbers; an error names the place of the first value that is not a number."""
     names = columns.column_names
     require_names(names, origin)
@@ -68,7 +68,7 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> MultiLa
     label_names = _shown(roles.labels)
     require_names([*feature_names, *label_names], origin)  # a column x and a column label:x, say
     tasks = roles.tasks
-    return MultiLabelTable(
+    return TaskTable(
         features=_stacked(features, columns.num_rows, np.float32),
         feature_names=tuple(feature_names),
         labels=_stacked(labels, columns.num_rows, np.int8),

@@ -7,12 +7,12 @@ from kedro.io import AbstractDataset, DatasetError
 from sklearn.datasets import load_digits
 
 from idbpd.datasets.composition import compose_pairs
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 
 BRIGHTEST = 16
 
 
-class ComposedDigitsDataset(AbstractDataset[Any, MultiLabelTable]):
+class ComposedDigitsDataset(AbstractDataset[Any, TaskTable]):
     """Multi-digits: pairs of the 1797 bundled 8x8 digits on a 10x10 canvas, pixels scaled to [0, 1].
 
     The canvas keeps Multi-MNIST's proportions: 28 pixels on 36 there, 8 on 10 here.
@@ -25,7 +25,7 @@ class ComposedDigitsDataset(AbstractDataset[Any, MultiLabelTable]):
         self._recipe: dict[str, Any] = {"pairs": pairs, "seed": seed, "groups": groups, "offset": offset}
         self.metadata = metadata
 
-    def load(self) -> MultiLabelTable:
+    def load(self) -> TaskTable:
         """Compose the table; the same arguments give the same table on every machine."""
         bundled = load_digits()
         return compose_pairs(

@@ -6,13 +6,13 @@ from kedro.io import AbstractDataset, DatasetError
 
 from idbpd.datasets.composition import compose_pairs
 from idbpd.datasets.idx import IdxDataset
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 
 BRIGHTEST = 255
 
 
-class ComposedImagesDataset(AbstractDataset[Any, MultiLabelTable]):
+class ComposedImagesDataset(AbstractDataset[Any, TaskTable]):
     """Pairs of images from one IDX file, with their classes from another; `compose_pairs` describes a pair.
 
     ```yaml
@@ -45,7 +45,7 @@ class ComposedImagesDataset(AbstractDataset[Any, MultiLabelTable]):
         self._class_names = class_names
         self.metadata = metadata
 
-    def load(self) -> MultiLabelTable:
+    def load(self) -> TaskTable:
         """Compose the table; the same files and arguments give the same table on every machine."""
         images, classes = self._images.load(), self._classes.load()
         if images.ndim != 3 or images.dtype != "uint8" or classes.shape != images.shape[:1]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import MultiLabelTable, Origin
+from idbpd.datasets.table import Origin, TaskTable
 from idbpd.errors import ConfigurationError
 
 POSITIONS = ("top_left", "bottom_right")
@@ -21,7 +21,7 @@ def compose_pairs(
     groups: int,
     seed: int,
     class_names: Sequence[str] | None = None,
-) -> MultiLabelTable:
+) -> TaskTable:
     """Put two different images on one canvas: one at the top left, one ``offset`` pixels down and right.
 
     Where they overlap the brighter pixel wins; pixels are divided by ``brightest``. The labels of a pair are the
@@ -52,7 +52,7 @@ def compose_pairs(
     shown = np.searchsorted(values, classes[drawn])
     labels = np.zeros((pairs, len(values)), dtype=np.int8)
     labels[np.arange(pairs)[:, None], shown] = 1
-    return MultiLabelTable(
+    return TaskTable(
         features=canvas.reshape(pairs, -1).astype(np.float32) / np.float32(brightest),
         feature_names=tuple(
             f"pixel_{row}_{column}" for row in range(height + offset) for column in range(width + offset)

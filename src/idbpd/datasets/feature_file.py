@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from idbpd.datasets.arff.reader import LabelNames, read_arff
 from idbpd.datasets.columns import Roles, columns_to_table, listed_names, require_names
-from idbpd.datasets.table import MultiLabelTable, Origin
+from idbpd.datasets.table import Origin, TaskTable
 from idbpd.datasets.table_checks import require_finite
 from idbpd.datasets.tabular import read_csv, read_parquet
 from idbpd.errors import ConfigurationError, DataError
@@ -27,7 +27,7 @@ FORMATS = (".csv", ".parquet", ".arff")
 class FeatureFile:
     """The columns of a file; a model selects its features by name."""
 
-    columns: pa.Table | MultiLabelTable
+    columns: pa.Table | TaskTable
     origin: Origin
 
     def matrix(self, names: Sequence[str]) -> NDArray[np.float32]:
@@ -35,7 +35,7 @@ class FeatureFile:
 
         A feature ``colour=red`` is computed from a column ``colour``, as in training.
         """
-        table = self.columns if isinstance(self.columns, MultiLabelTable) else self._table(self.columns, names)
+        table = self.columns if isinstance(self.columns, TaskTable) else self._table(self.columns, names)
         at = {name: column for column, name in enumerate(table.feature_names)}
         missing = [name for name in names if name not in at]
         if missing:
@@ -45,14 +45,14 @@ class FeatureFile:
             )
         chosen = [at[name] for name in names]
         features = table.features[:, chosen]
-        wanted = MultiLabelTable(features, tuple(names), table.labels, table.label_names, origin=self.origin)
+        wanted = TaskTable(features, tuple(names), table.labels, table.label_names, origin=self.origin)
         require_finite(wanted)
         unused = [name for name in table.feature_names if name not in set(names)]
         if unused:
             logger.info("ignored, not features of the model: %s", listed_names(unused))
         return wanted.dense_features(slice(None))
 
-    def _table(self, columns: pa.Table, names: Sequence[str]) -> MultiLabelTable:
+    def _table(self, columns: pa.Table, names: Sequence[str]) -> TaskTable:
         """The columns that the model uses, as numbers."""
         require_names(columns.column_names, self.origin)
         known = set(columns.column_names)
@@ -72,9 +72,7 @@ class FeatureFile:
         table = columns_to_table(columns.select(used), Roles(labels=(), categorical=list(values)), self.origin)
         return self._with_all_categories(table, names, values)
 
-    def _with_all_categories(
-        self, table: MultiLabelTable, names: Sequence[str], values: dict[str, list[str]]
-    ) -> MultiLabelTable:
+    def _with_all_categories(self, table: TaskTable, names: Sequence[str], values: dict[str, list[str]]) -> TaskTable:
         """Add zero columns for categories that the file does not contain; refuse categories that the model lacks."""
         features = table.dense_features(slice(None))
         for at, name in enumerate(table.feature_names):
@@ -87,7 +85,7 @@ class FeatureFile:
                 )
         absent = [name for name in names if name not in table.feature_names and name.partition("=")[0] in values]
         zeros = np.zeros((len(features), len(absent)), dtype=features.dtype)
-        return MultiLabelTable(
+        return TaskTable(
             np.hstack([features, zeros]), (*table.feature_names, *absent), table.labels, (), origin=self.origin
         )
 

@@ -1,16 +1,21 @@
-"""The multi-label table: every source is read into this form."""
+"""The table of features and targets: every source is read into this form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from idbpd.mtl.kinds import Kind
+
 # In a text collection a sample has a few of thousands of features. Such a table stays sparse up to the network, which
 # multiplies dense matrices.
-Features: TypeAlias = NDArray[np.float32] | csr_array
+Matrix: TypeAlias = NDArray[np.float32] | csr_array
+Role = Literal["number", "category", "date"]
+Content = Literal["table", "images"]
 
 
 @dataclass(frozen=True)
@@ -28,15 +33,68 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class MultiLabelTable:
-    """Samples with features and 0/1 labels, names in file order.
+class Column:
+    """A feature as it is in the file: gaps are not filled, nothing is encoded or scaled.
 
-    ``groups`` marks rows that must stay together in a split (samples made from the same image, rows of one patient).
-    ``positions`` is for composed images: the class at each position, as an index into the labels. ``tasks`` is the
-    source's own division of its labels, the most important task first; None leaves the division to the split.
+    A number is a number, a date is the seconds since 1970; both are NaN where they are missing. A category is an index
+    into ``categories``, or -1 where it is missing.
     """
 
-    features: Features  # (samples, features)
+    name: str
+    role: Role
+    values: NDArray[np.float64] | NDArray[np.int32]  # (rows,)
+    categories: tuple[str, ...] = ()
+
+    def series(self, rows: NDArray[np.intp] | slice) -> "pd.Series[Any]":
+        """The values of some rows as pandas has them: numbers, texts or dates, empty where they are missing."""
+        values = self.values[rows]
+        if self.role == "number":
+            return pd.Series(values, name=self.name)
+        if self.role == "date":
+            return pd.Series(pd.to_datetime(values, unit="s"), name=self.name)
+        texts = np.array([*self.categories, None], dtype=object)  # the index -1 is the last
+        return pd.Series(texts[values], name=self.name, dtype=object)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one task predicts, for every row of the table.
+
+    ``outputs`` names the columns of ``values``: the positive value of a yes-or-no question, the classes, the labels, or
+    the column of a number. ``options`` is what its block says beside columns and kind: loss, slack, limit.
+    """
+
+    task: str
+    kind: Kind
+    outputs: tuple[str, ...]
+    values: NDArray[np.float32]  # (rows, outputs): 0 or 1, or a number in its own unit; NaN where missing
+    other: str | None = None  # the value that is not the positive one, of a yes-or-no question
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def of_rows(self, rows: NDArray[np.intp]) -> "Target":
+        """The targets of some rows, in the given order."""
+        return replace(self, values=self.values[rows])
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which rows take part in the task: those with at least one known value."""
+        known: NDArray[np.bool_] = ~np.isnan(self.values).all(axis=1)
+        return known
+
+
+@dataclass(frozen=True)
+class TaskTable:
+    """Samples with features and targets, names in file order.
+
+    Features are a matrix of numbers, or columns of several kinds. Targets are stated by task, or are 0/1 labels that a
+    split divides into tasks (``tasks`` is the source's own division of them, the most important task first).
+
+    ``groups`` marks rows that must stay together in a split (samples made from the same image, rows of one patient).
+    ``positions`` is for composed images: the class at each position, as an index into the labels. ``identifiers`` are
+    columns that name a row: no features, but predictions repeat them.
+    """
+
+    features: Matrix | tuple[Column, ...]
     feature_names: tuple[str, ...]
     labels: NDArray[np.int8]  # (samples, labels)
     label_names: tuple[str, ...]
@@ -44,22 +102,37 @@ class MultiLabelTable:
     positions: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     tasks: Mapping[str, tuple[str, ...]] | None = None
     origin: Origin = Origin()
+    targets: tuple[Target, ...] = ()
+    label_kind: Literal["labels", "distribution"] = "distribution"
+    identifiers: tuple[str, ...] = ()
+    content: Content = "table"
 
     def __post_init__(self) -> None:
         """Check the shapes once, so that later code need not."""
-        if self.features.shape != (len(self.labels), len(self.feature_names)):
-            raise ValueError(
-                f"features have shape {self.features.shape}, expected {(len(self.labels), len(self.feature_names))}"
-            )
+        shape = self._feature_shape()
+        if shape != (len(self.labels), len(self.feature_names)):
+            raise ValueError(f"features have shape {shape}, expected {(len(self.labels), len(self.feature_names))}")
         if self.labels.shape[1:] != (len(self.label_names),):
             raise ValueError(f"labels have shape {self.labels.shape}, expected {len(self.label_names)} columns")
         for name, column in {"groups": self.groups, **self.positions}.items():
             if column is not None and column.shape != (len(self),):
                 raise ValueError(f"{name} has shape {column.shape}, expected {(len(self),)}")
+        for target in self.targets:
+            if target.values.shape != (len(self), len(target.outputs)):
+                raise ValueError(
+                    f"the targets of {target.task} have shape {target.values.shape}, expected "
+                    f"{(len(self), len(target.outputs))}"
+                )
 
     def __len__(self) -> int:
         """The number of samples."""
         return int(self.labels.shape[0])
+
+    def _feature_shape(self) -> tuple[int, ...]:
+        if isinstance(self.features, tuple):
+            lengths = {len(column.values) for column in self.features} or {len(self)}
+            return (lengths.pop() if len(lengths) == 1 else -1, len(self.features))
+        return tuple(self.features.shape)
 
     @property
     def cardinality(self) -> float:
@@ -67,18 +140,30 @@ class MultiLabelTable:
         return float(self.labels.sum(axis=1, dtype=np.int64).mean())
 
     def dense_features(self, rows: NDArray[np.intp] | slice) -> NDArray[np.float32]:
-        """The features of some rows as a dense matrix."""
+        """The features of some rows as a dense matrix; only where they are numbers."""
+        assert not isinstance(self.features, tuple)  # columns must be encoded first
         part = self.features[rows]
         return np.ascontiguousarray(part.toarray() if isinstance(part, csr_array) else part, dtype=np.float32)
 
-    def of_rows(self, rows: NDArray[np.intp]) -> "MultiLabelTable":
+    def frame(self, rows: NDArray[np.intp] | slice) -> pd.DataFrame:
+        """The features of some rows as they would come in a file to score."""
+        if not isinstance(self.features, tuple):
+            return pd.DataFrame(self.dense_features(rows).astype(np.float64), columns=list(self.feature_names))
+        return pd.DataFrame({column.name: column.series(rows) for column in self.features})
+
+    def of_rows(self, rows: NDArray[np.intp]) -> "TaskTable":
         """The table of some rows, in the given order."""
-        lines = self.origin.lines
+        lines, features = self.origin.lines, self.features
         return replace(
             self,
-            features=self.features[rows],
+            features=(
+                tuple(replace(column, values=column.values[rows]) for column in features)
+                if isinstance(features, tuple)
+                else features[rows]
+            ),
             labels=self.labels[rows],
             groups=None if self.groups is None else self.groups[rows],
             positions={name: classes[rows] for name, classes in self.positions.items()},
             origin=replace(self.origin, lines=None if lines is None else lines[rows]),
+            targets=tuple(target.of_rows(rows) for target in self.targets),
         )

@@ -5,7 +5,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from idbpd.datasets.columns import frame_to_table, require_names
-from idbpd.datasets.table import MultiLabelTable, Origin
+from idbpd.datasets.table import Origin, TaskTable
 from idbpd.errors import DataError
 
 
@@ -36,7 +36,7 @@ class TableValidator:
         self._name = name
         self._expected = {"samples": samples, "features": features, "labels": labels}
 
-    def validate(self, data: MultiLabelTable | pd.DataFrame) -> MultiLabelTable:
+    def validate(self, data: TaskTable | pd.DataFrame) -> TaskTable:
         """Return the table if it is valid; a data frame is converted."""
         table = as_table(data, self._name)
         found = {"samples": len(table), "features": len(table.feature_names), "labels": len(table.label_names)}
@@ -54,16 +54,16 @@ class TableValidator:
         return table
 
 
-def as_table(data: MultiLabelTable | pd.DataFrame, name: str = "the table") -> MultiLabelTable:
+def as_table(data: TaskTable | pd.DataFrame, name: str = "the table") -> TaskTable:
     """Convert a data frame to a table; a table is returned as it is."""
-    if isinstance(data, MultiLabelTable):
+    if isinstance(data, TaskTable):
         return data
     if isinstance(data, pd.DataFrame):
         return frame_to_table(data, Origin(name))
-    raise DataError(f"a source must load a MultiLabelTable or a pandas DataFrame, not {type(data).__name__}")
+    raise DataError(f"a source must load a TaskTable or a pandas DataFrame, not {type(data).__name__}")
 
 
-def require_finite(table: MultiLabelTable) -> None:
+def require_finite(table: TaskTable) -> None:
     """Raise a `DataError` with the place of the first feature value that is not finite."""
     features = table.features
     values = features.data if isinstance(features, csr_array) else features
@@ -82,7 +82,7 @@ def require_finite(table: MultiLabelTable) -> None:
     )
 
 
-def _require_varying_labels(table: MultiLabelTable) -> None:
+def _require_varying_labels(table: TaskTable) -> None:
     wrong = np.argwhere((table.labels != 0) & (table.labels != 1))
     if len(wrong):
         row, column = wrong[0]

@@ -11,12 +11,12 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array
 
-from idbpd.datasets.table import Features, MultiLabelTable
+from idbpd.datasets.table import Matrix, TaskTable
 
 SPARSE_PARTS = ("data", "indices", "indptr")
 
 
-class MultiLabelTableDataset(AbstractDataset[MultiLabelTable, MultiLabelTable]):
+class TaskTableDataset(AbstractDataset[TaskTable, TaskTable]):
     """The checked table that a run works with."""
 
     def __init__(self, *, filepath: str, metadata: dict[str, Any] | None = None) -> None:
@@ -24,19 +24,19 @@ class MultiLabelTableDataset(AbstractDataset[MultiLabelTable, MultiLabelTable]):
         self._path = Path(filepath)
         self.metadata = metadata
 
-    def load(self) -> MultiLabelTable:
+    def load(self) -> TaskTable:
         """Load the table; errors about it refer to rows from now on, because the original file is not known."""
         arrays = load_file(self._path)
         with safe_open(self._path, framework="np") as file:
             names = json.loads(file.metadata()["names"])
-        features: Features
+        features: Matrix
         if "features" in arrays:
             features = arrays["features"]
         else:
             parts = tuple(arrays[f"features.{part}"] for part in SPARSE_PARTS)
             features = csr_array(parts, shape=(len(arrays["labels"]), len(names["features"])))
         tasks = names["tasks"]
-        return MultiLabelTable(
+        return TaskTable(
             features=features,
             feature_names=tuple(names["features"]),
             labels=arrays["labels"],
@@ -46,7 +46,7 @@ class MultiLabelTableDataset(AbstractDataset[MultiLabelTable, MultiLabelTable]):
             tasks=None if tasks is None else {task: tuple(labels) for task, labels in tasks},
         )
 
-    def save(self, data: MultiLabelTable) -> None:
+    def save(self, data: TaskTable) -> None:
         """Save the table; names are stored in the file's metadata."""
         arrays: dict[str, NDArray[Any]] = {"labels": np.ascontiguousarray(data.labels)}
         if isinstance(data.features, csr_array):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from idbpd.datasets.columns import LABEL_PREFIX, Roles, columns_to_table
 from idbpd.datasets.file_dataset import FileDataset
-from idbpd.datasets.table import MultiLabelTable, Origin
+from idbpd.datasets.table import Origin, TaskTable
 from idbpd.errors import ConfigurationError, DataError
 
 FORMATS = ("csv", "parquet")
@@ -26,7 +26,7 @@ FORMATS = ("csv", "parquet")
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
-class TabularDataset(FileDataset[MultiLabelTable]):
+class TabularDataset(FileDataset[TaskTable]):
     """A multi-label table in a CSV file with a header, or in a Parquet file.
 
     ```yaml
@@ -81,7 +81,7 @@ class TabularDataset(FileDataset[MultiLabelTable]):
         self._delimiter = delimiter
         self._encoding = encoding
 
-    def _parse(self, content: bytes, name: str) -> MultiLabelTable:
+    def _parse(self, content: bytes, name: str) -> TaskTable:
         if not content:
             raise DataError(f"{name}: the file is empty")
         if self._format == "csv":
@@ -96,7 +96,7 @@ class TabularDataset(FileDataset[MultiLabelTable]):
         )
         return columns_to_table(columns, roles, origin)
 
-    def _render(self, data: MultiLabelTable) -> NoReturn:  # noqa: ARG002
+    def _render(self, data: TaskTable) -> NoReturn:  # noqa: ARG002
         raise DatasetError("a user's table is read-only")
 
 

@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    RootModel,
     StrictInt,
     StrictStr,
     ValidationInfo,
@@ -25,7 +26,7 @@ from idbpd.baselines import METHODS, MethodEntry
 from idbpd.experiment.choices import Choice, chosen
 from idbpd.experiment.devices import has_float64, resolve_device
 from idbpd.experiment.module_type import check_module
-from idbpd.mtl import LOSSES, WORST_CASES
+from idbpd.mtl import LOSSES, WORST_CASES, Kind, default_loss
 
 AUTO = "auto"
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -43,6 +44,7 @@ class SplitParameters(ParameterBlock):
 
     by: Literal["label", "position"] = "label"
     tasks: dict[str, list[StrictInt | StrictStr]] | None = None
+    kind: Literal["labels", "distribution"] | None = None
     unlabelled: Literal["drop", "keep"] = "drop"
     test_fraction: Annotated[float, Field(ge=0, lt=1)]
     seed: Seed
@@ -51,7 +53,28 @@ class SplitParameters(ParameterBlock):
 class FeatureParameters(ParameterBlock):
     """How features are scaled before the network sees them."""
 
-    scaling: Literal["none", "standard", "minmax"] = "none"
+    scaling: Literal["auto", "none", "standard", "minmax", "maximum"] = AUTO
+
+
+class TaskOptions(ParameterBlock):
+    """What people may set for one task; what is not set follows from the parameters for all tasks."""
+
+    slack: Annotated[float, Field(ge=0)] | None = None
+    limit: Positive | None = None
+    loss: Any = None
+
+    @field_validator("loss", mode="before")
+    @classmethod
+    def _a_loss(cls, given: Any) -> Any:
+        if given is not None:
+            chosen(given, LOSSES, "loss")
+        return given
+
+
+class TasksParameters(RootModel[dict[str, TaskOptions]]):
+    """The options of tasks, by their names."""
+
+    model_config = ConfigDict(frozen=True)
 
 
 class ModelParameters(ParameterBlock):
@@ -80,17 +103,21 @@ def _above_zero(value: float) -> float:
 
 
 class _Problem(ParameterBlock):
-    """The loss of a sample, and the worst case over samples: each a name, or ``{name: {option: value}}``."""
+    """The loss of a sample, and the worst case over samples: each a name, or ``{name: {option: value}}``.
+
+    The loss ``auto`` is the usual one for the kind of each task. Another one is for the tasks whose kind it is for.
+    """
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
     regularisation: Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
-    loss: Any = "cross_entropy"
+    loss: Any = AUTO
     worst_case: Any = "penalty"
 
     @field_validator("loss", mode="before")
     @classmethod
     def _a_loss(cls, given: Any) -> Any:
-        chosen(given, LOSSES, "loss")
+        if given != AUTO:
+            chosen(given, LOSSES, "loss")
         return given
 
     @field_validator("worst_case", mode="before")
@@ -99,10 +126,14 @@ class _Problem(ParameterBlock):
         chosen(given, WORST_CASES, "worst case", regularisation=info.data.get("regularisation", 1.0))
         return given
 
-    @property
-    def loss_choice(self) -> Choice:
-        """The chosen loss with its options."""
-        return chosen(self.loss, LOSSES, "loss")
+    def loss_choice(self, kind: Kind, of_task: Any = None) -> Choice:
+        """The loss of a task of this kind: its own, or else the one for all tasks if it is for this kind."""
+        for given in (of_task, self.loss):
+            if given is not None and given != AUTO:
+                choice = chosen(given, LOSSES, "loss")
+                if kind in LOSSES[choice.name].kinds:
+                    return choice
+        return chosen(default_loss(kind), LOSSES, "loss")
 
     @property
     def worst_case_choice(self) -> Choice:

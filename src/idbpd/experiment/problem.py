@@ -16,20 +16,26 @@ from idbpd.mtl import (
     LOSSES,
     WORST_CASES,
     Criteria,
+    Criterion,
     MultiTaskData,
     RobustMultiTask,
+    Task,
     TaskQuality,
     measure_quality,
-    same_for_all,
 )
 from idbpd.optim import Oracle, Solution
 
 
 def criteria_of(problem: ProblemParameters) -> Criteria:
-    """The loss and the worst case that the parameters choose, for all tasks."""
-    loss, loss_options = problem.loss_choice
+    """The loss of each task by its kind and its own choice, and the worst case that the parameters choose for all."""
     worst_case, worst_case_options = problem.worst_case_choice
-    return same_for_all(LOSSES[loss](**loss_options), WORST_CASES[worst_case](**worst_case_options))
+    worst = WORST_CASES[worst_case](**worst_case_options)
+
+    def criterion(task: Task) -> Criterion:
+        loss, options = problem.loss_choice(task.meaning.kind, task.options.get("loss"))
+        return Criterion(LOSSES[loss](**options), worst)
+
+    return criterion
 
 
 class BuiltProblem(NamedTuple):

@@ -1,18 +1,22 @@
 """The robust multi-task problem: tasks, network, worst-case losses and the oracle that the solver works on."""
 
 from idbpd.mtl.bootstrap import worst_case_upper_bound
+from idbpd.mtl.constant_guess import constant_logits, guess_loss
 from idbpd.mtl.criterion import Criteria, Criterion, same_for_all
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.equal_weights import EqualWeights
 from idbpd.mtl.exported import ExportedModel
-from idbpd.mtl.losses import LOSSES, CrossEntropy, Loss
+from idbpd.mtl.kinds import DISTRIBUTION, KINDS, Kind, Meaning
+from idbpd.mtl.losses import LOSSES, CrossEntropy, Huber, Logistic, Loss, Squared, default_loss
 from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
-from idbpd.mtl.quality import LabelQuality, TaskQuality, guess_loss, measure_quality, sample_losses
+from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
 from idbpd.mtl.worst_cases import WORST_CASES, Penalty, WorstCase, WorstWeighting, worst_weighting
 
 __all__ = [
+    "DISTRIBUTION",
+    "KINDS",
     "LOSSES",
     "WORST_CASES",
     "Criteria",
@@ -21,17 +25,24 @@ __all__ = [
     "EqualWeights",
     "ExportedModel",
     "FeatureScaling",
+    "Huber",
+    "Kind",
     "LabelProbabilities",
     "LabelQuality",
+    "Logistic",
     "Loss",
+    "Meaning",
     "MultiTaskData",
     "Penalty",
     "RobustMultiTask",
     "SharedNetwork",
+    "Squared",
     "Task",
     "TaskQuality",
     "WorstCase",
     "WorstWeighting",
+    "constant_logits",
+    "default_loss",
     "fit_scaling",
     "guess_loss",
     "measure_quality",

@@ -1,23 +1,30 @@
 """The data of several tasks over one shared table of features."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from idbpd.mtl.kinds import DISTRIBUTION, Meaning
 
 
 @dataclass(frozen=True)
 class Task:
     """One task: the rows of the shared features that belong to it, and their targets.
 
-    A task keeps only the samples that have at least one of its labels, so tasks differ in size (the paper's n and m).
-    Where samples without a label are kept on purpose, their target is zero, and so is their loss.
+    A task keeps only the samples whose target is known, so tasks differ in size (the paper's n and m).
     """
 
     name: str
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # the names of its outputs: see `Meaning`
     rows: Tensor  # (n,), int64, indices into the shared features
-    targets: Tensor  # (n, len(labels)), each row non-negative with sum one, or zero
+    # (n, len(labels)). A distribution: non-negative with sum one, or zero where samples without a label are kept on
+    # purpose. Classes, labels, yes or no: 0 and 1; NaN where a label of several is not known. A number: standardised.
+    targets: Tensor
+    meaning: Meaning = DISTRIBUTION
+    options: Mapping[str, Any] = field(default_factory=dict)  # what people set for this task: loss, slack, limit
 
     def __post_init__(self) -> None:
         """Check the shapes here, so that no other code has to."""
@@ -27,7 +34,7 @@ class Task:
                 f"{(len(self.rows), len(self.labels))} (rows, labels)"
             )
         if len(self.rows) == 0:
-            raise ValueError(f"task {self.name!r} is empty: no sample has any of its labels {', '.join(self.labels)}")
+            raise ValueError(f"task {self.name!r} is empty: no sample has a target for {', '.join(self.labels)}")
 
     @property
     def size(self) -> int:
@@ -71,6 +78,6 @@ class MultiTaskData:
     def to(self, device: torch.device, dtype: torch.dtype) -> "MultiTaskData":
         """The same data on a device and in a floating-point type: one transfer, before training."""
         tasks = tuple(
-            Task(task.name, task.labels, task.rows.to(device), task.targets.to(device, dtype)) for task in self.tasks
+            replace(task, rows=task.rows.to(device), targets=task.targets.to(device, dtype)) for task in self.tasks
         )
         return MultiTaskData(self.features.to(device, dtype), tasks)

@@ -54,13 +54,6 @@ def sample_losses(network: nn.Module, data: MultiTaskData, criteria: Criteria) -
     return {task.name: criteria(task).loss.values(logits, task.targets) for task, logits in _logits(network, data)}
 
 
-def guess_loss(task: Task, criteria: Criteria) -> float:
-    """The worst-case loss of an answer that is the same for all samples, such as a uniform guess."""
-    criterion = criteria(task)
-    losses = criterion.loss.values(criterion.loss.guess(task.targets), task.targets)
-    return criterion.worst(losses).value.item()
-
-
 def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
     """Every task and the logits of its samples, on the host: not every device has float64.
 

@@ -8,7 +8,7 @@ import torch
 from scipy.sparse import csr_array
 
 from idbpd.datasets import ComposedDigitsDataset
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
 from idbpd.experiment.splitting.fingerprint import data_sha256
@@ -16,16 +16,16 @@ from idbpd.experiment.splitting.table_split import TableSplit, split
 from idbpd.mtl import MultiTaskData
 
 
-def _digits() -> MultiLabelTable:
+def _digits() -> TaskTable:
     return ComposedDigitsDataset(pairs=200, seed=0).load()
 
 
-def _table(samples: int = 400, labels: int = 6, **more: Any) -> MultiLabelTable:
+def _table(samples: int = 400, labels: int = 6, **more: Any) -> TaskTable:
     """Labels of very different frequency, the rarest in one sample of fifty, and some samples without any."""
     generator = np.random.default_rng(0)
     features = generator.normal(size=(samples, 5)).astype(np.float32)
     frequencies = np.linspace(0.02, 0.5, labels)
-    return MultiLabelTable(
+    return TaskTable(
         features=features,
         feature_names=tuple("abcde"),
         labels=(generator.random((samples, labels)) < frequencies).astype(np.int8),
@@ -35,13 +35,13 @@ def _table(samples: int = 400, labels: int = 6, **more: Any) -> MultiLabelTable:
 
 
 def _split(
-    table: MultiLabelTable, *, test_fraction: float = 0.2, seed: int = 0, scaling: Any = "none", **parameters: Any
+    table: TaskTable, *, test_fraction: float = 0.2, seed: int = 0, scaling: Any = "none", **parameters: Any
 ) -> tuple[MultiTaskData, MultiTaskData]:
     parts = _split_all(table, test_fraction=test_fraction, seed=seed, scaling=scaling, **parameters)
     return parts.train, parts.test
 
 
-def _split_all(table: MultiLabelTable, *, scaling: Any = "none", **parameters: Any) -> TableSplit:
+def _split_all(table: TaskTable, *, scaling: Any = "none", **parameters: Any) -> TableSplit:
     given = SplitParameters(**({"test_fraction": 0.2, "seed": 0} | parameters))
     return split(table, given, FeatureParameters(scaling=scaling))
 
@@ -160,7 +160,7 @@ def test_groups_are_divided_so_that_a_label_of_few_groups_is_on_both_sides() -> 
     labels = np.tile([[1, 0, 0, 0], [0, 0, 1, 0]], (50, 1)).astype(np.int8)
     labels[:, 2] |= np.isin(groups, (3, 7))  # only two groups have more than their half of the third label
     labels[::7, 1], labels[::9, 3] = 1, 1
-    table = MultiLabelTable(
+    table = TaskTable(
         np.zeros((100, 1), dtype=np.float32), ("x",), labels, ("p", "p2", "q", "q2"), groups=groups.astype(np.int64)
     )
     for seed in range(5):
@@ -179,7 +179,7 @@ def test_a_task_without_samples_is_an_error() -> None:
     table = _digits()
     without = table.labels.copy()
     without[:, :5] = 0
-    table = MultiLabelTable(table.features, table.feature_names, without, table.label_names)
+    table = TaskTable(table.features, table.feature_names, without, table.label_names)
     with pytest.raises(DataError, match=r"no sample of the training part has a label of the priority task \(0, 1, 2"):
         _split(table)
 
@@ -201,7 +201,7 @@ def test_a_part_that_would_be_empty_is_an_error() -> None:
 def test_the_scale_is_that_of_the_training_part_alone(scaling: str) -> None:
     table = _table()
     wide = table.dense_features(slice(None)) * np.array([1, 10, 1e4, 1, 0], dtype=np.float32) + np.float32(3)
-    table = MultiLabelTable(wide, table.feature_names, table.labels, table.label_names)
+    table = TaskTable(wide, table.feature_names, table.labels, table.label_names)
     raw_train, raw_test = _split(table)
     train, test, scale, *_ = _split_all(table, scaling=scaling)
     varying = train.features[:, :4]
@@ -226,7 +226,7 @@ def test_raw_features_are_left_as_they_are() -> None:
 
 def test_a_sparse_table_gives_what_a_dense_one_gives() -> None:
     dense = _table()
-    sparse = MultiLabelTable(csr_array(dense.features), dense.feature_names, dense.labels, dense.label_names)
+    sparse = TaskTable(csr_array(dense.features), dense.feature_names, dense.labels, dense.label_names)
     assert data_sha256(sparse) == data_sha256(dense)
     assert torch.equal(_split(sparse)[0].features, _split(dense)[0].features)
 
@@ -244,8 +244,8 @@ def test_the_fingerprint_knows_content_and_split() -> None:
     assert by_name["split_sha256"] != first["split_sha256"]
     changed = table.dense_features(slice(None)).copy()
     changed[7, 3] = np.nextafter(changed[7, 3], np.float32(9))
-    touched = MultiLabelTable(changed, table.feature_names, table.labels, table.label_names)
-    renamed = MultiLabelTable(table.features, tuple("abcdf"), table.labels, table.label_names)
+    touched = TaskTable(changed, table.feature_names, table.labels, table.label_names)
+    renamed = TaskTable(table.features, tuple("abcdf"), table.labels, table.label_names)
     for other_table in (touched, renamed):
         assert _split_all(other_table).fingerprint["data_sha256"] != first["data_sha256"]
 

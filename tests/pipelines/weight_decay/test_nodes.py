@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.parameters import (
@@ -56,20 +56,18 @@ def _settle(
     return settle_weight_decay(table, rows, _search(grid), SPLIT, FEATURES, calibration, unsettled, cache)
 
 
-def _validation_parts(table: MultiLabelTable) -> Parts:
+def _validation_parts(table: TaskTable) -> Parts:
     train_rows, _ = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
     return validation_parts(table.of_rows(train_rows), _search([0.0]), SPLIT, FEATURES)
 
 
-def _table() -> MultiLabelTable:
+def _table() -> TaskTable:
     """Four labels, two per task, that follow from two of six features; one sample of twenty has a wrong one."""
     generator = np.random.default_rng(0)
     features = generator.normal(size=(400, 6)).astype(np.float32)
     signs = (features[:, :2] > 0) ^ (generator.random((400, 2)) < 0.05)
     labels = np.stack([signs[:, 0], ~signs[:, 0], signs[:, 1], ~signs[:, 1]], axis=1).astype(np.int8)
-    return MultiLabelTable(
-        features, tuple(f"x{at}" for at in range(6)), labels, tuple("abcd"), groups=np.arange(400) // 8
-    )
+    return TaskTable(features, tuple(f"x{at}" for at in range(6)), labels, tuple("abcd"), groups=np.arange(400) // 8)
 
 
 def test_a_given_number_is_taken_as_it_is() -> None:

@@ -9,11 +9,11 @@ from idbpd.datasets.arff.mulan import read_mulan_labels
 from idbpd.datasets.arff.reader import LabelNames, read_arff
 from idbpd.datasets.arff.writer import render_arff
 from idbpd.datasets.file_dataset import FileDataset
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError
 
 
-class ArffDataset(FileDataset[MultiLabelTable]):
+class ArffDataset(FileDataset[TaskTable]):
     """A multi-label table in an ARFF file, dense or sparse.
 
     The labels are named by ``labels`` (a list of attributes), by ``labels_file`` (Mulan's XML, in the same folder), or
@@ -54,10 +54,10 @@ class ArffDataset(FileDataset[MultiLabelTable]):
         self._ignore = [str(name) for name in ignore or []]
         self._encoding = encoding
 
-    def _parse(self, content: bytes, name: str) -> MultiLabelTable:
+    def _parse(self, content: bytes, name: str) -> TaskTable:
         return read_arff(content, name, labels=self._label_names(), ignore=self._ignore, encoding=self._encoding)
 
-    def _render(self, data: MultiLabelTable) -> bytes:
+    def _render(self, data: TaskTable) -> bytes:
         return render_arff(data, self._filepath.stem)
 
     def _label_names(self) -> LabelNames | None:

@@ -11,7 +11,7 @@ from idbpd.datasets.arff.fast import read_plain_rows
 from idbpd.datasets.arff.header import Attribute, Header, read_document
 from idbpd.datasets.arff.rows import Values, read_rows
 from idbpd.datasets.arff.values import ArffSyntaxError
-from idbpd.datasets.table import Features, MultiLabelTable, Origin
+from idbpd.datasets.table import Matrix, Origin, TaskTable
 from idbpd.errors import DataError
 
 BINARY = frozenset({"0", "1"})
@@ -31,7 +31,7 @@ def read_arff(
     labels: LabelNames | None = None,
     ignore: Sequence[str] = (),
     encoding: str = "utf-8",
-) -> MultiLabelTable:
+) -> TaskTable:
     """Read the table from an ARFF file; errors call the file ``name``.
 
     Without ``labels``, the relation's name must mark them as MEKA does. Labels are always in file order. A nominal
@@ -48,7 +48,7 @@ def read_arff(
     origin = Origin(name, lines)
     columns = csc_array(values) if isinstance(values, csr_array) else values
     features, feature_names = _features(columns, header, feature_columns)
-    return MultiLabelTable(
+    return TaskTable(
         features=features,
         feature_names=feature_names,
         labels=_labels(columns, header, label_columns, origin),
@@ -96,7 +96,7 @@ def _require_binary(attributes: list[Attribute], name: str) -> None:
             raise DataError(f"{name}, line {attribute.line}: label {attribute.name!r} {found}; a label has {{0,1}}")
 
 
-def _features(columns: Values | csc_array, header: Header, chosen: list[int]) -> tuple[Features, tuple[str, ...]]:
+def _features(columns: Values | csc_array, header: Header, chosen: list[int]) -> tuple[Matrix, tuple[str, ...]]:
     plain = all(len(header.attributes[at].categories) <= 2 for at in chosen)
     if plain and all(header.attributes[at].categories in ((), ("0", "1")) for at in chosen):
         return _as_features(columns[:, chosen]), tuple(header.attributes[at].name for at in chosen)
@@ -117,7 +117,7 @@ def _features(columns: Values | csc_array, header: Header, chosen: list[int]) ->
     return _as_features(csr_array(dense) if isinstance(columns, csc_array) else dense), tuple(names)
 
 
-def _as_features(matrix: Values | csc_array) -> Features:
+def _as_features(matrix: Values | csc_array) -> Matrix:
     # Values too large for float32 become infinite here; the check for finite features reports them.
     with np.errstate(over="ignore"):
         if isinstance(matrix, np.ndarray):

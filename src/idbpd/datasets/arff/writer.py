@@ -6,11 +6,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from idbpd.datasets.arff.values import MISSING, quote
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 
 
-def render_arff(table: MultiLabelTable, relation: str) -> bytes:
+def render_arff(table: TaskTable, relation: str) -> bytes:
     """The content of the file; sparse features give sparse rows. Reading it back gives the same table, bit for bit."""
     if table.groups is not None or table.positions:
         raise DataError("an ARFF file cannot hold groups or positions; save the table in another format")

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.experiment.splitting.label_split import TaskLabels
 from idbpd.mtl import FeatureScaling
 
 ROWS_AT_ONCE = 1024
 
 
-def data_sha256(table: MultiLabelTable) -> str:
+def data_sha256(table: TaskTable) -> str:
     """SHA-256 of names, features, labels, groups and positions; sparse and dense features give the same."""
     names = {"features": table.feature_names, "labels": table.label_names, "positions": list(table.positions)}
     digest = hashlib.sha256(_text(names))

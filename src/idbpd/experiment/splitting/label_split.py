@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError
 
 PRIORITY, CONSTRAINT = "priority", "constraint"
@@ -32,7 +32,7 @@ class TaskLabels:
 
 
 def split_labels(
-    table: MultiLabelTable, by: Literal["label", "position"], tasks: Mapping[str, Sequence[int | str]] | None
+    table: TaskTable, by: Literal["label", "position"], tasks: Mapping[str, Sequence[int | str]] | None
 ) -> list[TaskLabels]:
     """The tasks over a table, the most important one first.
 
@@ -56,7 +56,7 @@ def split_labels(
     ]
 
 
-def _by_position(table: MultiLabelTable, tasks: Mapping[str, Sequence[int | str]] | None) -> list[TaskLabels]:
+def _by_position(table: TaskTable, tasks: Mapping[str, Sequence[int | str]] | None) -> list[TaskLabels]:
     if tasks is not None:
         raise ConfigurationError("split.by = 'position' makes the tasks itself; take out split.tasks, or use by: label")
     if len(table.positions) < 2:
@@ -67,7 +67,7 @@ def _by_position(table: MultiLabelTable, tasks: Mapping[str, Sequence[int | str]
     return [TaskLabels(name, table.label_names, identity[classes]) for name, classes in table.positions.items()]
 
 
-def _column(table: MultiLabelTable, task: str, label: int | str) -> int:
+def _column(table: TaskTable, task: str, label: int | str) -> int:
     names = table.label_names
     if isinstance(label, int):
         if not 0 <= label < len(names):
@@ -80,7 +80,7 @@ def _column(table: MultiLabelTable, task: str, label: int | str) -> int:
     return names.index(label)
 
 
-def _require_usable(table: MultiLabelTable, tasks: Mapping[str, Sequence[int]]) -> None:
+def _require_usable(table: TaskTable, tasks: Mapping[str, Sequence[int]]) -> None:
     if len(tasks) < 2:
         raise ConfigurationError(f"there are {len(tasks)} tasks; it takes one to improve and at least one to limit")
     task_of: dict[int, str] = {}

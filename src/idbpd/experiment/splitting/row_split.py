@@ -7,7 +7,7 @@ from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 
 Rows = NDArray[np.intp]
@@ -25,7 +25,7 @@ class Part(NamedTuple):
 TEST = Part("test", "split.test_fraction")
 
 
-def split_rows(table: MultiLabelTable, fraction: float, seed: int, held_out: Part = TEST) -> tuple[Rows, Rows]:
+def split_rows(table: TaskTable, fraction: float, seed: int, held_out: Part = TEST) -> tuple[Rows, Rows]:
     """Rows to train on and held-out rows, in file order, with the same label frequencies in both; groups stay whole.
 
     With a fraction of zero, both are all rows: what is measured is the training data.
@@ -44,20 +44,20 @@ def split_rows(table: MultiLabelTable, fraction: float, seed: int, held_out: Par
     return np.sort(train), np.sort(test)
 
 
-def _stratified(table: MultiLabelTable, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
+def _stratified(table: TaskTable, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
     splitter = MultilabelStratifiedShuffleSplit(n_splits=1, test_size=test_fraction, random_state=seed % 2**32)
     train, test = next(splitter.split(np.zeros((len(table), 1)), table.labels))
     return train, test
 
 
-def _of_groups(table: MultiLabelTable, groups: NDArray[np.int64], test_fraction: float, seed: int) -> tuple[Rows, Rows]:
+def _of_groups(table: TaskTable, groups: NDArray[np.int64], test_fraction: float, seed: int) -> tuple[Rows, Rows]:
     splitter = GroupShuffleSplit(n_splits=DIVISIONS_OF_GROUPS, test_size=test_fraction, random_state=seed % 2**32)
     divisions = splitter.split(table.labels, groups=groups)
     train, test = min(divisions, key=lambda division: _label_distance(table, *division))
     return train, test
 
 
-def _label_distance(table: MultiLabelTable, train: Rows, test: Rows) -> float:
+def _label_distance(table: TaskTable, train: Rows, test: Rows) -> float:
     """How far the label frequencies of the two parts are apart."""
     difference = table.labels[train].mean(axis=0) - table.labels[test].mean(axis=0)
     return float(np.abs(difference).sum())

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
 from idbpd.experiment.splitting.fingerprint import data_sha256, split_sha256
@@ -32,7 +32,7 @@ class TableSplit(NamedTuple):
     fingerprint: dict[str, str]
 
 
-def split(table: MultiLabelTable, parameters: SplitParameters, features: FeatureParameters) -> TableSplit:
+def split(table: TaskTable, parameters: SplitParameters, features: FeatureParameters) -> TableSplit:
     """Training and test data of the tasks, how their features were scaled, their rows, and the fingerprint of all."""
     tasks = split_labels(table, parameters.by, parameters.tasks)
     train_rows, test_rows = split_rows(table, parameters.test_fraction, parameters.seed)
@@ -53,7 +53,7 @@ def split(table: MultiLabelTable, parameters: SplitParameters, features: Feature
 
 
 def make_parts(
-    table: MultiLabelTable,
+    table: TaskTable,
     tasks: list[TaskLabels],
     rows: tuple[NDArray[np.intp], NDArray[np.intp]],
     parameters: SplitParameters,
@@ -115,7 +115,7 @@ def _hint_at_single_classes(train: MultiTaskData) -> None:
             )
 
 
-def _hint_at_scaling(table: MultiLabelTable, features: Tensor, parameters: FeatureParameters) -> None:
+def _hint_at_scaling(table: TaskTable, features: Tensor, parameters: FeatureParameters) -> None:
     largest, column = features.abs().amax(dim=0).max(dim=0)
     if parameters.scaling == "none" and largest > LARGE_FEATURE:
         logger.info(

@@ -1,19 +1,26 @@
-"""Cross-entropy against a distribution over the labels."""
+"""Cross-entropy against a class, or against a distribution over labels."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
+
+from idbpd.mtl.kinds import Kind
+
+# The smallest probability of a constant guess: a class that no sample has would otherwise have minus infinity as logit.
+RAREST = 1e-6
 
 
 @final
 @dataclass(frozen=True)
 class CrossEntropy:
-    """Softmax, then cross-entropy; a target is the sample's labels, normalised to sum to one.
+    """Softmax, then cross-entropy; a target sums to one: a class, or the sample's labels with equal shares.
 
     A sample without a label has a target of zero, and so a loss of zero.
     """
+
+    kinds: ClassVar[tuple[Kind, ...]] = ("classes", "distribution")
 
     def values(self, logits: Tensor, targets: Tensor, dim: int = -1) -> Tensor:
         """The cross-entropy of every sample.
@@ -34,8 +41,8 @@ class CrossEntropy:
         return torch.softmax(logits, dim=dim) * targets.sum(dim=dim, keepdim=True) - targets
 
     def guess(self, targets: Tensor) -> Tensor:
-        """Every label with the same probability."""
-        return torch.zeros_like(targets)
+        """The logarithms of the mean targets."""
+        return targets.mean(dim=0).clamp(min=RAREST).log()
 
     def answers(self, logits: Tensor, dim: int = -1) -> Tensor:
         """The probability of every label."""

@@ -1,8 +1,10 @@
 """What training and measuring ask of a loss."""
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from torch import Tensor
+
+from idbpd.mtl.kinds import Kind
 
 
 class Loss(Protocol):
@@ -15,6 +17,8 @@ class Loss(Protocol):
     ``dim``: the oracle computes with (outputs, samples), everything else with (samples, outputs).
     """
 
+    kinds: ClassVar[tuple[Kind, ...]]  # the kinds of task that it is for
+
     def values(self, logits: Tensor, targets: Tensor, dim: int = -1) -> Tensor:
         """The loss of every sample."""
         ...
@@ -24,10 +28,7 @@ class Loss(Protocol):
         ...
 
     def guess(self, targets: Tensor) -> Tensor:
-        """The logits of an answer that does not look at the features; (samples, outputs), as the targets are.
-
-        A task whose worst case is no better than that of this guess has learnt nothing.
-        """
+        """The logits, (outputs,), of the constant answer with the least mean loss; targets are (samples, outputs)."""
         ...
 
     def answers(self, logits: Tensor, dim: int = -1) -> Tensor:

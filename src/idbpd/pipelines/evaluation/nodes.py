@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.experiment.certificate import ExactPoint, evaluate_exactly
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters, SplitParameters
@@ -147,7 +147,7 @@ def draw_worst_case_weights(
 
 
 def export(
-    table: MultiLabelTable,
+    table: TaskTable,
     train: MultiTaskData,
     scaling: dict[str, Tensor],
     weights: dict[str, Tensor],

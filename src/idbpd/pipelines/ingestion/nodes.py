@@ -4,13 +4,13 @@ import logging
 
 import pandas as pd
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.datasets.table_checks import as_table
 
 logger = logging.getLogger(__name__)
 
 
-def ingest(source: MultiLabelTable | pd.DataFrame) -> MultiLabelTable:
+def ingest(source: TaskTable | pd.DataFrame) -> TaskTable:
     """The source's table. The validator of its catalog entry checked it when it was loaded."""
     table = as_table(source)
     logger.info(

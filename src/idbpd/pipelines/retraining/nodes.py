@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.experiment.parameters import ProblemParameters
 from idbpd.experiment.problem import criteria_of
 from idbpd.mtl import MultiTaskData
@@ -34,7 +34,7 @@ class Champion(Protocol):
 
 def measure_champion(
     champion: Champion | None,
-    table: MultiLabelTable,
+    table: TaskTable,
     test: MultiTaskData,
     scaling: dict[str, Tensor],
     problem: ProblemParameters,

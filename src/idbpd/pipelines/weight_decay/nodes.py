@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from idbpd.datasets.table import MultiLabelTable
+from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.parameters import (
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 def settle_weight_decay(
-    table: MultiLabelTable,
+    table: TaskTable,
     rows: dict[str, Tensor],
     weight_decay_search: WeightDecaySearchParameters,
     split: SplitParameters,
@@ -77,7 +77,7 @@ def settle_weight_decay(
 
 
 def validation_parts(
-    training_part: MultiLabelTable,
+    training_part: TaskTable,
     rules: WeightDecaySearchParameters,
     split: SplitParameters,
     features: FeatureParameters,

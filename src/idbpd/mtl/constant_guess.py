@@ -1,0 +1,45 @@
+"""The best answer that does not look at the features. A task that is no better has learnt nothing."""
+
+import torch
+from torch import Tensor
+
+from idbpd.mtl.criterion import Criteria, Criterion
+from idbpd.mtl.data import Task
+
+STEPS = 100
+
+
+def constant_logits(targets: Tensor, criterion: Criterion) -> Tensor:
+    """The constant outputs, (outputs,), with the least worst-case loss on these targets, in float64.
+
+    In the worst case this is neither a uniform guess nor the frequencies of the labels, but between them. The problem
+    is convex in the outputs and has as many unknowns as there are outputs.
+    """
+    targets = targets.double().cpu()
+    loss = criterion.loss
+    by_mean = loss.guess(targets)
+    constant = by_mean.clone().requires_grad_(True)
+    optimiser = torch.optim.LBFGS([constant], max_iter=STEPS, line_search_fn="strong_wolfe")
+
+    def closure() -> float:
+        optimiser.zero_grad()
+        logits = constant.detach().expand_as(targets)
+        worst = criterion.worst(loss.values(logits, targets))
+        # Danskin: the gradient is that of the loss under the worst weights.
+        constant.grad = worst.weights @ loss.slope(logits, targets)
+        return worst.value.item()
+
+    optimiser.step(closure)
+    candidates = [constant.detach(), by_mean, torch.zeros_like(by_mean)]
+    return min(candidates, key=lambda logits: _worst_case(logits, targets, criterion))
+
+
+def guess_loss(task: Task, criteria: Criteria) -> float:
+    """The worst-case loss of the best constant answer to a task."""
+    criterion = criteria(task)
+    return _worst_case(constant_logits(task.targets, criterion), task.targets.double().cpu(), criterion)
+
+
+def _worst_case(logits: Tensor, targets: Tensor, criterion: Criterion) -> float:
+    value = criterion.worst(criterion.loss.values(logits.expand_as(targets), targets)).value.item()
+    return value if value == value else float("inf")
