@@ -21,6 +21,7 @@ from idbpd.experiment.parameters import (
     SplitParameters,
 )
 from idbpd.experiment.problem import Experiment
+from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.experiment.thresholds import thresholds_of
 from idbpd.optim import Record, solve
@@ -101,7 +102,7 @@ def prepared(dataset: str, setting: str, seed: int, folder: Path) -> dict[str, A
     if not file.exists():
         chosen, size = SETTINGS[setting], DATA[dataset]
         splitting = SplitParameters(test_fraction=chosen.test_fraction, seed=0)
-        train, *_, fingerprint = split(_table(dataset), splitting, FeatureParameters())
+        train, *_, fingerprint = split(_table(dataset), Division(splitting, FeatureParameters(scaling="none")))
         rules = CalibrationParameters(slack=chosen.slack, max_steps=size.calibration_steps, tolerance=3e-4)
         threshold, weights = calibrate(train, rules, _experiment(chosen, seed, fingerprint))
         folder.mkdir(parents=True, exist_ok=True)

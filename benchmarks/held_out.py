@@ -32,6 +32,7 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
 )
 from idbpd.experiment.problem import Experiment, criteria_of
+from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import TaskQuality, measure_quality
 from idbpd.pipelines.evaluation.held_out import check_held_out
@@ -61,10 +62,10 @@ def measure(table: TaskTable, parameters: dict[str, Any], split_seed: int, seed:
     features, model = FeatureParameters(**parameters["features"]), ModelParameters(**parameters["model"])
     calibration = CalibrationParameters(**parameters["calibration"])
     compute = ComputeParameters(**parameters["compute"])
-    train, test, _, rows, fingerprint = split(table, splitting, features)
+    train, test, _, _, rows, fingerprint = split(table, Division(splitting, features))
     unsettled = UnsettledExperiment(model, ProblemSettings(**parameters["problem"]), compute, seed, fingerprint)
     rules = WeightDecaySearchParameters(**parameters["weight_decay_search"])
-    problem, _ = settle_weight_decay(table, rows, rules, splitting, features, calibration, unsettled)
+    problem, _ = settle_weight_decay(table, rows, rules, Division(splitting, features), calibration, unsettled)
     experiment = Experiment(model, problem, compute, seed, fingerprint)
     threshold, start = calibrate(train, calibration, experiment)
     shared = (start, TrainingParameters(**parameters["training"]), experiment)

@@ -36,6 +36,7 @@ from idbpd.experiment.parameters import (
     SplitParameters,
 )
 from idbpd.experiment.problem import BuiltProblem, build_problem, weights_of
+from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD, Method, Record, solve
@@ -92,7 +93,7 @@ def training_part(dataset: str) -> MultiTaskData:
         table = ingest(context.catalog.load("source"))
         parameters = context.params
     how = validated("split", SplitParameters, parameters["split"])
-    return split(table, how, validated("features", FeatureParameters, parameters["features"]))[0]
+    return split(table, Division(how, validated("features", FeatureParameters, parameters["features"])))[0]
 
 
 def run(

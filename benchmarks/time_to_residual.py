@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from idbpd.baselines import METHODS, make_method
 from idbpd.datasets import ComposedDigitsDataset
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
+from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import CrossEntropy, Penalty, RobustMultiTask, same_for_all, seeded_network
 from idbpd.optim import Record, solve
@@ -56,7 +57,7 @@ def main() -> None:
     torch.set_num_threads(1)
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
     table = ComposedDigitsDataset(pairs=4000, seed=0).load()
-    data, *_ = split(table, SplitParameters(test_fraction=0.2, seed=0), FeatureParameters())
+    data, *_ = split(table, Division(SplitParameters(test_fraction=0.2, seed=0), FeatureParameters(scaling="none")))
     network = seeded_network(data.features.shape[1], 100, data.classes, seed=0)
     start = nn.utils.parameters_to_vector(network.parameters()).detach()
 

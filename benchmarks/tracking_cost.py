@@ -26,6 +26,7 @@ from idbpd.experiment.parameters import (
     SplitParameters,
 )
 from idbpd.experiment.problem import Experiment
+from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.experiment.thresholds import thresholds_of
 from idbpd.optim import IDBPD, solve
@@ -43,7 +44,7 @@ RUN = {"dataset": "multi_digits", "method": "idbpd", "seed": 0}
 def training_seconds() -> float:
     """Seconds per step of constrained training with the default parameters."""
     table = ComposedDigitsDataset(pairs=4000, seed=0).load()
-    train, *_, fingerprint = split(table, SplitParameters(test_fraction=0.2, seed=0), FeatureParameters())
+    train, *_, fingerprint = split(table, Division(SplitParameters(test_fraction=0.2, seed=0), FeatureParameters(scaling="none")))
     model, problem = ModelParameters(hidden=100), ProblemParameters(**{"lambda": 0.1, "weight_decay": 1e-3})
     compute = ComputeParameters(device="cpu", dtype="float32")
     calibration = CalibrationParameters(slack=0.1, max_steps=200, tolerance=1e-3)

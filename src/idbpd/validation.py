@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 
 from idbpd.errors import ConfigurationError
 
@@ -21,7 +21,7 @@ def dotted_names(types: Mapping[str, Any]) -> list[str]:
     """The names that a user can set; a block gives one dotted name per field."""
     names = []
     for name, kind in types.items():
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
+        if isinstance(kind, type) and issubclass(kind, BaseModel) and not issubclass(kind, RootModel):
             names += [f"{name}.{field.alias or key}" for key, field in kind.model_fields.items()]
         else:
             names.append(name)

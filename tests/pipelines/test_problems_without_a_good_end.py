@@ -35,7 +35,7 @@ def test_identical_samples_are_guessed_evenly(caplog: pytest.LogCaptureFixture) 
     assert outcome["reached"]["second"] == pytest.approx(even, abs=1e-2)
     assert not history.isna().any(axis=None)
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert "the second task alone is no better than a uniform guess, whose loss is 0.6931" in warning
+    assert "the second task alone is no better than a constant guess, whose loss is 0.6931" in warning
 
 
 @pytest.mark.parametrize("start", ["calibrated", "random"])

@@ -1,6 +1,7 @@
 """Tensors on disk, in safetensors: typed, fast, and free of executable code."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from idbpd.mtl import MultiTaskData, Task
+from idbpd.mtl import Meaning, MultiTaskData, Task
 
 
 class TensorsDataset(AbstractDataset[dict[str, Tensor], dict[str, Tensor]]):
@@ -48,22 +49,32 @@ class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
         """Load features and tasks to the CPU."""
         tensors = load_file(self._path)
         with safe_open(self._path, framework="pt") as file:
-            labels: dict[str, list[str]] = json.loads(file.metadata()["labels"])
+            described: dict[str, dict[str, Any]] = json.loads(file.metadata()["tasks"])
         tasks = tuple(
-            Task(name, tuple(names), tensors[f"{name}.rows"], tensors[f"{name}.targets"])
-            for name, names in labels.items()
+            Task(
+                name,
+                tuple(about["labels"]),
+                tensors[f"{name}.rows"],
+                tensors[f"{name}.targets"],
+                Meaning(**about["meaning"]),
+                about["options"],
+            )
+            for name, about in described.items()
         )
         return MultiTaskData(tensors["features"], tasks)
 
     def save(self, data: MultiTaskData) -> None:
-        """Save features and tasks; label names are stored in the file's metadata."""
+        """Save features and tasks; what the tasks mean is stored in the file's metadata."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         tensors = {"features": data.features.contiguous()}
         for task in data.tasks:
             tensors[f"{task.name}.rows"] = task.rows.contiguous()
             tensors[f"{task.name}.targets"] = task.targets.contiguous()
-        labels = json.dumps({task.name: task.labels for task in data.tasks})
-        save_file(tensors, self._path, metadata={"labels": labels})
+        described = {
+            task.name: {"labels": task.labels, "meaning": asdict(task.meaning), "options": dict(task.options)}
+            for task in data.tasks
+        }
+        save_file(tensors, self._path, metadata={"tasks": json.dumps(described)})
 
     def _exists(self) -> bool:
         return self._path.exists()

@@ -138,14 +138,14 @@ def _report(
     )
     if value > GUESSING * guess:
         logger.warning(
-            "the %s task alone is no better than a uniform guess, whose loss is %.4f: it has learnt nothing, and its "
+            "the %s task alone is no better than a constant guess, whose loss is %.4f: it has learnt nothing, and its "
             "limit says little; see calibration.max_steps, problem.weight_decay and features.scaling",
             task,
             guess,
         )
     elif threshold >= guess:
         logger.warning(
-            "the limit %.4f of the %s task says little: a uniform guess, whose loss is %.4f, keeps it; "
+            "the limit %.4f of the %s task says little: a constant guess, whose loss is %.4f, keeps it; "
             "see calibration.slack, calibration.threshold and problem.weight_decay",
             threshold,
             task,

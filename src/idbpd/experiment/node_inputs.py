@@ -18,6 +18,13 @@ EXPERIMENT = {
     "seed": "params:seed",
     "fingerprint": "fingerprint",
 }
+# The inputs of `idbpd.experiment.splitting.division.Division`.
+DIVISION = {
+    "split": "params:split",
+    "features": "params:features",
+    "tasks": "params:tasks",
+    "priority": "params:priority",
+}
 CHECKPOINTING = {"checkpoint": "params:checkpoint", "checkpoints": "checkpoints"}
 
 

@@ -7,34 +7,48 @@ from idbpd.errors import ConfigurationError
 from idbpd.experiment.parameters import CalibrationParameters
 from idbpd.mtl import MultiTaskData
 
-# A task whose worst-case loss is more than this share of a uniform guess's has learnt nothing.
+# A task whose worst-case loss is more than this share of the best constant guess's has learnt nothing.
 GUESSING = 0.99
 
 
 class ThresholdRule(NamedTuple):
     """How a limit follows from the worst-case loss that a task reaches on its own."""
 
-    slack: float
+    slack: Mapping[str, float]  # by task
     by_hand: Mapping[str, float]  # by task
 
     def threshold(self, task: str, value: float) -> float:
         """The limit of a task that reaches ``value`` on its own."""
-        return self.by_hand.get(task, at_least_zero(value) * (1 + self.slack))
+        return self.by_hand.get(task, at_least_zero(value) * (1 + self.slack[task]))
 
 
 def threshold_rule(train: MultiTaskData, calibration: CalibrationParameters) -> ThresholdRule:
-    """The rule that the parameters state; a `ConfigurationError` names a task that keeps no limit."""
-    given, names = calibration.threshold, [task.name for task in train.limited]
+    """The rule that the parameters state: a task's own options count before those for all tasks.
+
+    A `ConfigurationError` names a task that keeps no limit.
+    """
+    slack = {task.name: float(task.options.get("slack", calibration.slack)) for task in train.limited}
+    by_hand = _thresholds_for_all(train, calibration.threshold)
+    for task in train.limited:
+        if "limit" in task.options:
+            by_hand[task.name] = float(task.options["limit"])
+        elif "slack" in task.options:
+            by_hand.pop(task.name, None)
+    return ThresholdRule(slack, by_hand)
+
+
+def _thresholds_for_all(train: MultiTaskData, given: float | dict[str, float] | None) -> dict[str, float]:
+    names = [task.name for task in train.limited]
     if given is None:
-        return ThresholdRule(calibration.slack, {})
+        return {}
     if not isinstance(given, dict):
-        return ThresholdRule(calibration.slack, dict.fromkeys(names, given))
+        return dict.fromkeys(names, given)
     for name in given:
         if name not in names:
             raise ConfigurationError(
                 f"parameter 'calibration.threshold' names {name!r}; the tasks that keep a limit are {', '.join(names)}"
             )
-    return ThresholdRule(calibration.slack, given)
+    return dict(given)
 
 
 def at_least_zero(loss: float) -> float:

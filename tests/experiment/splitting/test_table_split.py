@@ -13,6 +13,7 @@ from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
 from idbpd.experiment.splitting.fingerprint import data_sha256
 from idbpd.experiment.splitting.table_split import TableSplit, split
+from idbpd.experiment.splitting.division import Division
 from idbpd.mtl import MultiTaskData
 
 
@@ -43,7 +44,7 @@ def _split(
 
 def _split_all(table: TaskTable, *, scaling: Any = "none", **parameters: Any) -> TableSplit:
     given = SplitParameters(**({"test_fraction": 0.2, "seed": 0} | parameters))
-    return split(table, given, FeatureParameters(scaling=scaling))
+    return split(table, Division(given, FeatureParameters(scaling=scaling)))
 
 
 def test_half_of_the_labels_is_each_task_and_targets_are_distributions() -> None:

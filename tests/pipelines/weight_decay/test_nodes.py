@@ -21,9 +21,10 @@ from idbpd.experiment.parameters import (
     SplitParameters,
 )
 from idbpd.experiment.splitting.row_split import split_rows
+from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
-from idbpd.pipelines.weight_decay.nodes import settle_weight_decay, validation_parts
+from idbpd.pipelines.weight_decay.nodes import parts_to_search_on, settle_weight_decay
 from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
 from idbpd.pipelines.weight_decay.search import Parts, UnsettledExperiment
 from idbpd.validation import validated
@@ -52,13 +53,13 @@ def _settle(
 ) -> tuple[ProblemParameters, dict[str, Any]]:
     table = _table()
     unsettled = UnsettledExperiment(MODEL, _problem(weight_decay), COMPUTE, seed=0, fingerprint=FINGERPRINT)
-    rows = split(table, SPLIT, FEATURES).rows
-    return settle_weight_decay(table, rows, _search(grid), SPLIT, FEATURES, calibration, unsettled, cache)
+    rows = split(table, Division(SPLIT, FEATURES)).rows
+    return settle_weight_decay(table, rows, _search(grid), Division(SPLIT, FEATURES), calibration, unsettled, cache)
 
 
 def _validation_parts(table: TaskTable) -> Parts:
     train_rows, _ = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
-    return validation_parts(table.of_rows(train_rows), _search([0.0]), SPLIT, FEATURES)
+    return parts_to_search_on(table.of_rows(train_rows), _search([0.0]), Division(SPLIT, FEATURES))
 
 
 def _table() -> TaskTable:
@@ -73,7 +74,7 @@ def _table() -> TaskTable:
 def test_a_given_number_is_taken_as_it_is() -> None:
     problem, choice = _settle(3e-3, [1.0])
     assert (problem.weight_decay, problem.regularisation) == (3e-3, 0.5)
-    asked = {"lambda": 0.5, "loss": "cross_entropy", "worst_case": "penalty", "weight_decay": 3e-3}
+    asked = {"lambda": 0.5, "loss": "auto", "worst_case": "penalty", "weight_decay": 3e-3}
     assert choice == {"asked": asked, "weight_decay": 3e-3, "curve": []}
     assert "given" in draw_weight_decay_curve(choice).texts[0].get_text()
 
@@ -111,7 +112,7 @@ def test_a_warning_says_when_a_guess_would_be_better_on_unseen_data(
 ) -> None:
     """Without weight decay the noise in the labels is learnt; with some of it, what carries over."""
     _settle("auto", [weight_decay])
-    said = "is not clearly below that of a uniform guess, 0.6931" in caplog.text
+    said = "is not clearly below that of a constant guess, 0.6931" in caplog.text
     assert said == (weight_decay == 0)
 
 
@@ -121,7 +122,7 @@ def test_limits_set_by_hand_are_those_that_must_carry_over(caplog: pytest.LogCap
     assert [point["thresholds"] for point in choice["curve"]] == [{"constraint": 0.2}] * 2
     assert (
         "no weight decay that was tried keeps the limit of the constraint task on the validation part to within 30 % "
-        "and better than a uniform guess: the nearest is taken; see weight_decay_search.grid"
+        "and better than a constant guess: the nearest is taken; see weight_decay_search.grid"
     ) in caplog.text
 
 
@@ -129,7 +130,7 @@ def test_validation_uses_only_the_training_part_and_keeps_groups_together() -> N
     table = _table()
     train_rows, test_rows = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
     fit, validation = _validation_parts(table)
-    train = split(table, SPLIT, FEATURES).train
+    train = split(table, Division(SPLIT, FEATURES)).train
     number = {features.tobytes(): row for row, features in enumerate(table.dense_features(slice(None)))}
 
     def rows(data: object) -> set[int]:

@@ -7,32 +7,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import TaskTable
-from idbpd.experiment.splitting.label_split import TaskLabels
+from idbpd.datasets.table import Target, TaskTable
 from idbpd.mtl import FeatureScaling
 
 ROWS_AT_ONCE = 1024
 
 
 def data_sha256(table: TaskTable) -> str:
-    """SHA-256 of names, features, labels, groups and positions; sparse and dense features give the same."""
+    """SHA-256 of names, features, labels, targets, groups and positions; sparse and dense features give the same."""
     names = {"features": table.feature_names, "labels": table.label_names, "positions": list(table.positions)}
     digest = hashlib.sha256(_text(names))
-    for begin in range(0, len(table), ROWS_AT_ONCE):
-        digest.update(_bytes(table.dense_features(slice(begin, begin + ROWS_AT_ONCE)), "<f4"))
+    if isinstance(table.features, tuple):
+        for column in table.features:
+            digest.update(_text([column.role, column.categories]))
+            digest.update(_bytes(column.values, "<f8"))
+    else:
+        for begin in range(0, len(table), ROWS_AT_ONCE):
+            digest.update(_bytes(table.dense_features(slice(begin, begin + ROWS_AT_ONCE)), "<f4"))
+    for target in table.targets:
+        digest.update(_text([target.task, target.kind, target.outputs, target.other]))
+        digest.update(_bytes(target.values, "<f4"))
     digest.update(_bytes(table.labels, "<i1"))
-    for column in ([] if table.groups is None else [table.groups]) + list(table.positions.values()):
-        digest.update(_bytes(column, "<i8"))
+    for numbers in ([] if table.groups is None else [table.groups]) + list(table.positions.values()):
+        digest.update(_bytes(numbers, "<i8"))
     return digest.hexdigest()
 
 
 def split_sha256(
-    data: str, tasks: list[TaskLabels], rows: dict[str, NDArray[np.intp]], unlabelled: str, scaling: FeatureScaling
+    data: str, targets: list[Target], rows: dict[str, NDArray[np.intp]], unlabelled: str, scaling: FeatureScaling
 ) -> str:
-    """SHA-256 of the data's digest and all that was done with them before training: tasks, rows and scaling."""
-    digest = hashlib.sha256(_text([data, [(task.name, task.labels) for task in tasks], unlabelled, list(rows)]))
-    for task in tasks:
-        digest.update(_bytes(task.positives, "<i1"))
+    """SHA-256 of the data's digest and all that was done with them before training: tasks, rows and scaling.
+
+    Slack and limit of a task are no part of it: they do not change what calibration finds, which can be used again.
+    """
+    tasks = [(target.task, target.kind, target.outputs, target.options.get("loss")) for target in targets]
+    digest = hashlib.sha256(_text([data, tasks, unlabelled, list(rows)]))
+    for target in targets:
+        digest.update(_bytes(target.values, "<f4"))
     for part in rows.values():
         digest.update(_bytes(part, "<i8"))
     for tensor in (scaling.center, scaling.scale):

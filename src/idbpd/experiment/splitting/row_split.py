@@ -7,12 +7,14 @@ from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit
 
-from idbpd.datasets.table import TaskTable
+from idbpd.datasets.table import Target, TaskTable
 from idbpd.errors import DataError
 
 Rows = NDArray[np.intp]
 # Groups cannot be divided, so label frequencies cannot be kept exactly: the best of some random divisions is taken.
 DIVISIONS_OF_GROUPS = 20
+# A number is divided into so many ranges with equally many samples, which both parts get in equal shares.
+RANGES = 5
 
 
 class Part(NamedTuple):
@@ -33,31 +35,52 @@ def split_rows(table: TaskTable, fraction: float, seed: int, held_out: Part = TE
     rows: Rows = np.arange(len(table))
     if fraction == 0:
         return rows, rows
+    balanced = _balanced(table)
     try:
         train, test = (
-            _stratified(table, fraction, seed)
+            _stratified(balanced, fraction, seed)
             if table.groups is None
-            else _of_groups(table, table.groups, fraction, seed)
+            else _of_groups(balanced, table.groups, fraction, seed)
         )
     except ValueError as error:
         raise DataError(f"cannot split {len(table)} samples with {held_out.parameter} = {fraction}: {error}") from error
     return np.sort(train), np.sort(test)
 
 
-def _stratified(table: TaskTable, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
+def _balanced(table: TaskTable) -> NDArray[np.int8]:
+    """Columns of 0 and 1 whose frequencies should be the same in both parts: labels, classes, ranges of numbers."""
+    if not table.targets:
+        return table.labels
+    return np.hstack([table.labels, *(_indicators(target) for target in table.targets)])
+
+
+def _indicators(target: Target) -> NDArray[np.int8]:
+    if target.kind != "number":
+        # A row without a value has none of them, so the rows that take part are balanced as well.
+        return np.nan_to_num(target.values).astype(np.int8)
+    values = target.values[:, 0]
+    known = ~np.isnan(values)
+    edges = np.unique(np.quantile(values[known], np.linspace(0, 1, RANGES + 1)[1:-1])) if known.any() else np.empty(0)
+    ranges = np.digitize(values, edges)
+    return ((ranges[:, None] == np.arange(len(edges) + 1)) & known[:, None]).astype(np.int8)
+
+
+def _stratified(balanced: NDArray[np.int8], test_fraction: float, seed: int) -> tuple[Rows, Rows]:
     splitter = MultilabelStratifiedShuffleSplit(n_splits=1, test_size=test_fraction, random_state=seed % 2**32)
-    train, test = next(splitter.split(np.zeros((len(table), 1)), table.labels))
+    train, test = next(splitter.split(np.zeros((len(balanced), 1)), balanced))
     return train, test
 
 
-def _of_groups(table: TaskTable, groups: NDArray[np.int64], test_fraction: float, seed: int) -> tuple[Rows, Rows]:
+def _of_groups(
+    balanced: NDArray[np.int8], groups: NDArray[np.int64], test_fraction: float, seed: int
+) -> tuple[Rows, Rows]:
     splitter = GroupShuffleSplit(n_splits=DIVISIONS_OF_GROUPS, test_size=test_fraction, random_state=seed % 2**32)
-    divisions = splitter.split(table.labels, groups=groups)
-    train, test = min(divisions, key=lambda division: _label_distance(table, *division))
+    divisions = splitter.split(balanced, groups=groups)
+    train, test = min(divisions, key=lambda division: _distance(balanced, *division))
     return train, test
 
 
-def _label_distance(table: TaskTable, train: Rows, test: Rows) -> float:
-    """How far the label frequencies of the two parts are apart."""
-    difference = table.labels[train].mean(axis=0) - table.labels[test].mean(axis=0)
+def _distance(balanced: NDArray[np.int8], train: Rows, test: Rows) -> float:
+    """How far the frequencies of the two parts are apart."""
+    difference = balanced[train].mean(axis=0) - balanced[test].mean(axis=0)
     return float(np.abs(difference).sum())

@@ -1,25 +1,38 @@
-"""From a table to a training and a test part: the samples are split by rows, the labels into tasks."""
+"""From a table to a training and a test part: rows are divided, features encoded and scaled, targets become tasks."""
 
 import logging
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from idbpd.datasets.table import TaskTable
+from idbpd.datasets.table import Target, TaskTable
 from idbpd.errors import DataError
-from idbpd.experiment.parameters import FeatureParameters, SplitParameters
+from idbpd.experiment.features import encoded, feature_names, fit_encoding, scaling_for
+from idbpd.experiment.splitting.division import Division
+from idbpd.experiment.splitting.duplicates import say_duplicates
 from idbpd.experiment.splitting.fingerprint import data_sha256, split_sha256
-from idbpd.experiment.splitting.label_split import TaskLabels, split_labels
 from idbpd.experiment.splitting.row_split import TEST, Part, split_rows
-from idbpd.mtl import FeatureScaling, MultiTaskData, Task, fit_scaling
+from idbpd.experiment.splitting.task_targets import task_targets
+from idbpd.mtl import FeatureScaling, Meaning, MultiTaskData, Task, fit_scaling
 
 logger = logging.getLogger(__name__)
 
 # Beyond this a tanh unit with torch's initial weights is as good as constant, and does not learn.
 LARGE_FEATURE = 100.0
+
+Rows = NDArray[np.intp]
+
+
+class Parts(NamedTuple):
+    """The tasks over the rows to learn from and over held-out rows, and how their features were made."""
+
+    train: MultiTaskData
+    held_out: MultiTaskData
+    scaling: FeatureScaling
+    encoding: dict[str, Any]
 
 
 class TableSplit(NamedTuple):
@@ -27,99 +40,146 @@ class TableSplit(NamedTuple):
 
     train: MultiTaskData
     test: MultiTaskData
-    scaling: dict[str, Tensor]  # of the features
+    scaling: dict[str, Tensor]  # of the encoded features
+    encoding: dict[str, Any]  # how the columns of the table become features
     rows: dict[str, Tensor]  # of the table, by part
     fingerprint: dict[str, str]
 
 
-def split(table: TaskTable, parameters: SplitParameters, features: FeatureParameters) -> TableSplit:
-    """Training and test data of the tasks, how their features were scaled, their rows, and the fingerprint of all."""
-    tasks = split_labels(table, parameters.by, parameters.tasks)
-    train_rows, test_rows = split_rows(table, parameters.test_fraction, parameters.seed)
-    train, test, scaling = make_parts(table, tasks, (train_rows, test_rows), parameters, features)
+def split(table: TaskTable, division: Division) -> TableSplit:
+    """Training and test data of the tasks, how their features were made, their rows, and the fingerprint of all."""
+    targets = task_targets(table, division)
+    fraction = division.split.test_fraction
+    train_rows, test_rows = split_rows(table, fraction, division.split.seed)
+    train, test, scaling, encoding = make_parts(table, targets, (train_rows, test_rows), division)
     if (train.features == train.features[:1]).all():
         logger.warning("all training samples have the same features: no network can tell them apart")
     _hint_at_single_classes(train)
-    _hint_at_scaling(table, train.features, features)
-    _report(tasks, train, test, parameters)
+    _hint_at_scaling(train.features, feature_names(encoding), division)
+    _report(targets, train, test, division)
+    if fraction > 0 and table.content == "table":
+        say_duplicates(table, train_rows, test_rows)
     content = data_sha256(table)
     rows = {"train": train_rows, "test": test_rows}
     fingerprint = {
         "data_sha256": content,
-        "split_sha256": split_sha256(content, tasks, rows, parameters.unlabelled, scaling),
+        "split_sha256": split_sha256(content, targets, rows, division.split.unlabelled, scaling),
     }
     kept = {part: torch.from_numpy(numbers.astype(np.int64)) for part, numbers in rows.items()}
-    return TableSplit(train, test, dict(scaling.named_buffers()), kept, fingerprint)
+    return TableSplit(train, test, dict(scaling.named_buffers()), encoding, kept, fingerprint)
 
 
 def make_parts(
-    table: TaskTable,
-    tasks: list[TaskLabels],
-    rows: tuple[NDArray[np.intp], NDArray[np.intp]],
-    parameters: SplitParameters,
-    features: FeatureParameters,
-    held_out: Part = TEST,
-) -> tuple[MultiTaskData, MultiTaskData, FeatureScaling]:
-    """The tasks over the rows to learn from and the held-out rows; the former alone decide how features are scaled."""
-    raw, raw_held_out = (torch.from_numpy(table.dense_features(part)) for part in rows)
-    scaling = fit_scaling(raw, features.scaling)
-    keep = parameters.unlabelled == "keep"
-    return (
-        MultiTaskData(scaling(raw), _tasks(tasks, rows[0], held_out._replace(name="training"), keep)),
-        MultiTaskData(scaling(raw_held_out), _tasks(tasks, rows[1], held_out, keep)),
-        scaling,
+    table: TaskTable, targets: list[Target], rows: tuple[Rows, Rows], division: Division, held_out: Part = TEST
+) -> Parts:
+    """The tasks over the rows to learn from and the held-out rows.
+
+    The former alone decide how gaps are filled, which categories there are, and how features and numbers are scaled.
+    """
+    encoding = fit_encoding(table, rows[0])
+    raw, raw_held_out = (torch.from_numpy(encoded(table, part, encoding)) for part in rows)
+    scaling = fit_scaling(raw, scaling_for(table, division.features.scaling))
+    keep = division.split.unlabelled == "keep"
+    meanings = [_meaning(target, rows[0]) for target in targets]
+    training = held_out._replace(name="training")
+    tasks, of_held_out = (
+        tuple(_task(*pair, part, name, keep) for pair in zip(targets, meanings, strict=True))
+        for part, name in zip(rows, (training, held_out), strict=True)
+    )
+    return Parts(
+        MultiTaskData(scaling(raw), tasks), MultiTaskData(scaling(raw_held_out), of_held_out), scaling, encoding
     )
 
 
-def _tasks(tasks: list[TaskLabels], rows: NDArray[np.intp], part: Part, keep_unlabelled: bool) -> tuple[Task, ...]:
-    """The tasks over one part of the table; a task keeps the samples with at least one of its labels, or all."""
-    made = []
-    for task in tasks:
-        positives = torch.from_numpy(task.positives[rows]).float()
-        labelled = positives.any(dim=1)
-        if not labelled.any():
-            raise DataError(
-                f"no sample of the {part.name} part has a label of the {task.name} task ({', '.join(task.labels)}); "
-                f"choose other labels for it, or another {part.parameter}"
-            )
-        members = torch.arange(len(positives)) if keep_unlabelled else labelled.nonzero(as_tuple=True)[0]
-        chosen = positives[members]
-        made.append(Task(task.name, task.labels, members, chosen / chosen.sum(dim=1, keepdim=True).clamp(min=1)))
-    return tuple(made)
+def validation_parts(training_part: TaskTable, fraction: float, division: Division, parameter: str) -> Parts:
+    """The training part of a table, divided once more by the same rules; ``parameter`` sets the fraction."""
+    part = Part("validation", parameter)
+    rows = split_rows(training_part, fraction, division.split.seed, part)
+    return make_parts(training_part, task_targets(training_part, division), rows, division, part)
 
 
-def _report(tasks: list[TaskLabels], train: MultiTaskData, test: MultiTaskData, parameters: SplitParameters) -> None:
-    for task, part, held_out in zip(tasks, train.tasks, test.tasks, strict=True):
-        parts = f"{part.size} training and {held_out.size} test samples"
-        logger.info(
-            "%s task: labels %s; %d samples with one of them%s: %s",
-            task.name,
-            ", ".join(task.labels),
-            task.labelled.sum(),
-            ", and those without are kept" if parameters.unlabelled == "keep" else "",
-            parts if parameters.test_fraction > 0 else "all for training",
+def _meaning(target: Target, rows: Rows) -> Meaning:
+    """What the outputs mean; a number is standardised by the rows to learn from."""
+    if target.kind != "number":
+        return Meaning(target.kind, other=target.other)
+    values = target.values[rows, 0].astype(np.float64)
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return Meaning("number")  # the task is refused later, with its name
+    deviation = float(values.std())
+    return Meaning("number", center=float(values.mean()), scale=deviation if deviation > 0 else 1.0)
+
+
+def _task(target: Target, meaning: Meaning, rows: Rows, part: Part, keep_unlabelled: bool) -> Task:
+    """A task over one part of the table, with the samples whose target is known.
+
+    A distribution needs at least one label, unless samples without one are kept on purpose.
+    """
+    values = torch.from_numpy(target.values[rows])
+    if target.kind == "distribution":
+        known = (values > 0).any(dim=1)
+        members = torch.arange(len(values)) if keep_unlabelled else known.nonzero(as_tuple=True)[0]
+        chosen = values[members].nan_to_num(0.0)
+        chosen = chosen / chosen.sum(dim=1, keepdim=True).clamp(min=1)
+    else:
+        known = ~values.isnan().all(dim=1)
+        members = known.nonzero(as_tuple=True)[0]
+        chosen = values[members]
+        if target.kind == "number":
+            chosen = ((chosen.double() - meaning.center) / meaning.scale).float()
+    if not known.any():
+        raise DataError(
+            f"no sample of the {part.name} part has a target of the {target.task} task "
+            f"({', '.join(target.outputs)}); choose other columns for it, or another {part.parameter}"
         )
+    return Task(target.task, target.outputs, members, chosen, meaning, target.options)
+
+
+def _report(targets: list[Target], train: MultiTaskData, test: MultiTaskData, division: Division) -> None:
+    for at, (target, part, held_out) in enumerate(zip(targets, train.tasks, test.tasks, strict=True)):
+        parts = f"{part.size} training and {held_out.size} test samples"
+        rest = len(target.values) - (part.size + held_out.size if division.split.test_fraction > 0 else part.size)
+        logger.info(
+            "%s task (%s): %s, %s%s: %s",
+            target.task,
+            "priority" if at == 0 else "limited",
+            target.kind,
+            _in_words(target),
+            f", {rest} samples without it take no part" if rest else "",
+            parts if division.split.test_fraction > 0 else "all for training",
+        )
+
+
+def _in_words(target: Target) -> str:
+    if target.kind == "binary":
+        return f"{target.outputs[0]!r} or {target.other!r}"
+    if target.kind == "number":
+        return f"{target.outputs[0]}"
+    shown = ", ".join(target.outputs[:20]) + (f" and {len(target.outputs) - 20} more" if target.outputs[20:] else "")
+    return f"{'classes' if target.kind == 'classes' else 'labels'} {shown}"
 
 
 def _hint_at_single_classes(train: MultiTaskData) -> None:
     for task in train.tasks:
-        seen = [
-            label for label, found in zip(task.labels, (task.targets > 0).any(dim=0).tolist(), strict=True) if found
-        ]
-        if len(seen) == 1:
+        kind, targets = task.meaning.kind, task.targets
+        if kind in ("classes", "distribution"):
+            constant = int((targets > 0).any(dim=0).sum()) == 1
+        else:
+            known = targets[~targets.isnan().any(dim=1)]
+            constant = len(known) == 0 or bool((known == known[:1]).all())
+        if constant:
             logger.warning(
-                "all training samples of the %s task have the same label, %s: a network that always predicts it is "
-                "perfect, and a limit on it means nothing; choose another split.seed or other labels for the task",
+                "all training samples of the %s task have the same target: a network that always predicts it is "
+                "perfect, and a limit on it means nothing; choose another split.seed or another target for the task",
                 task.name,
-                seen[0],
             )
 
 
-def _hint_at_scaling(table: TaskTable, features: Tensor, parameters: FeatureParameters) -> None:
+def _hint_at_scaling(features: Tensor, names: tuple[str, ...], division: Division) -> None:
     largest, column = features.abs().amax(dim=0).max(dim=0)
-    if parameters.scaling == "none" and largest > LARGE_FEATURE:
+    if division.features.scaling == "none" and largest > LARGE_FEATURE:
         logger.info(
             "feature %r reaches %g; with features.scaling=standard it would be of the same size as the others",
-            table.feature_names[int(column)],
+            names[int(column)],
             largest.item(),
         )

@@ -20,8 +20,10 @@ from idbpd.experiment.parameters import (
     ProblemParameters,
     ProblemSettings,
     SplitParameters,
+    TasksParameters,
     TrainingParameters,
 )
+from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split as split_table
 from idbpd.pipelines.benchmark.agenda import Agenda, failed_cell
 from idbpd.pipelines.benchmark.board import Board
@@ -45,6 +47,8 @@ def run_cells(
     benchmark: BenchmarkParameters,
     split: SplitParameters,
     features: FeatureParameters,
+    tasks: TasksParameters,
+    priority: str | None,
     model: ModelParameters,
     problem: ProblemSettings,
     calibration: CalibrationParameters,
@@ -70,7 +74,7 @@ def run_cells(
         arenas = [
             arena
             for dataset in benchmark.datasets
-            for arena in _arenas(dataset, sources[dataset], settings, benchmark, Path(folder))
+            for arena in _arenas(dataset, sources[dataset], settings, benchmark, Path(folder), tasks, priority)
         ]
         agenda = Agenda(arenas, benchmark.methods)
         workers = _worker_count(benchmark, compute)
@@ -149,13 +153,19 @@ def _setting(
 
 
 def _arenas(
-    dataset: str, load: Callable[[], Any], settings: list[Setting], benchmark: BenchmarkParameters, folder: Path
+    dataset: str,
+    load: Callable[[], Any],
+    settings: list[Setting],
+    benchmark: BenchmarkParameters,
+    folder: Path,
+    tasks: TasksParameters,
+    priority: str | None,
 ) -> Iterator[Arena]:
     table = as_table(load())
     large = benchmark.large if len(table) >= benchmark.large.samples else None
     budget = large or benchmark
     for setting in settings:
-        parts = split_table(table, setting.split, setting.features)
+        parts = split_table(table, Division(setting.split, setting.features, tasks, priority))
         place = folder / dataset / setting.name
         save_parts(place, parts.train, parts.test)
         calibration = setting.calibration.model_copy(update={"max_steps": budget.calibration_steps})

@@ -2,6 +2,7 @@
 
 from kedro.pipeline import Node, Pipeline
 
+from idbpd.experiment.node_inputs import DIVISION
 from idbpd.pipelines.benchmark.nodes import run_cells
 
 
@@ -15,8 +16,7 @@ def create_pipeline() -> Pipeline:
                     "sources": "sources",
                     "stored": "stored_results",
                     "benchmark": "params:benchmark",
-                    "split": "params:split",
-                    "features": "params:features",
+                    **DIVISION,
                     "model": "params:model",
                     "problem": "params:problem",
                     "calibration": "params:calibration",

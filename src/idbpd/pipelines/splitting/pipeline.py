@@ -2,11 +2,12 @@
 
 from kedro.pipeline import Node, Pipeline
 
+from idbpd.experiment.node_inputs import DIVISION, Unbundled
 from idbpd.experiment.splitting.table_split import split
 
 
 def create_pipeline() -> Pipeline:
-    """One node: the split by rows, the split by labels and the scaling, which is fitted on the training rows alone.
+    """One node: rows, tasks, and how columns become features, which is learnt from the training rows alone.
 
     The node function is in `idbpd.experiment`, because the benchmark splits with it too. The rows are kept for the
     search of a weight decay, which divides the training part once more.
@@ -14,9 +15,9 @@ def create_pipeline() -> Pipeline:
     return Pipeline(
         [
             Node(
-                split,
-                inputs=["table", "params:split", "params:features"],
-                outputs=["train", "test", "scaling", "rows", "fingerprint"],
+                Unbundled(split),
+                inputs={"table": "table", **DIVISION},
+                outputs=["train", "test", "scaling", "encoding", "rows", "fingerprint"],
                 name="split",
             )
         ]

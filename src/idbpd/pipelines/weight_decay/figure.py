@@ -23,7 +23,7 @@ def draw_weight_decay_curve(choice: dict[str, Any]) -> Figure:
     for at, task in enumerate(curve[0]["worst_case_losses"]):
         losses = [point["worst_case_losses"][task] for point in curve]
         left.plot(places, losses, "o-", color=f"C{at}", label=f"{task} task")
-        left.axhline(curve[0]["guesses"][task], color=f"C{at}", linestyle=":", label="a uniform guess at it")
+        left.axhline(curve[0]["guesses"][task], color=f"C{at}", linestyle=":", label="a constant guess at it")
         if task in curve[0]["thresholds"]:
             allowed = [(1 + choice["margin"]) * point["thresholds"][task] for point in curve]
             left.plot(places, allowed, "--", color=f"C{at}", label=f"its limit plus {choice['margin']:.0%}")

@@ -10,15 +10,9 @@ from torch import Tensor
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.parameters import (
-    CalibrationParameters,
-    FeatureParameters,
-    ProblemParameters,
-    SplitParameters,
-)
-from idbpd.experiment.splitting.label_split import split_labels
-from idbpd.experiment.splitting.row_split import Part, split_rows
-from idbpd.experiment.splitting.table_split import make_parts
+from idbpd.experiment.parameters import CalibrationParameters, ProblemParameters
+from idbpd.experiment.splitting.division import Division
+from idbpd.experiment.splitting.table_split import validation_parts
 from idbpd.experiment.thresholds import GUESSING
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import carried_by_any, choose
@@ -27,13 +21,14 @@ from idbpd.pipelines.weight_decay.search import Parts, UnsettledExperiment, sear
 
 logger = logging.getLogger(__name__)
 
+FRACTION = "weight_decay_search.validation_fraction"
+
 
 def settle_weight_decay(
     table: TaskTable,
     rows: dict[str, Tensor],
     weight_decay_search: WeightDecaySearchParameters,
-    split: SplitParameters,
-    features: FeatureParameters,
+    division: Division,
     calibration: CalibrationParameters,
     unsettled: UnsettledExperiment,
     weight_decay_cache: ContentStore | None = None,
@@ -53,7 +48,7 @@ def settle_weight_decay(
     begin = time.perf_counter()
     rules = weight_decay_search
     short = calibration.model_copy(update={"max_steps": min(rules.max_steps, calibration.max_steps)})
-    parts = validation_parts(table.of_rows(rows["train"].numpy()), rules, split, features)
+    parts = parts_to_search_on(table.of_rows(rows["train"].numpy()), rules, division)
     candidates, kept = search(rules, parts, unsettled, short, weight_decay_cache)
     chosen = choose(candidates, rules.margin)
     logger.info(
@@ -76,21 +71,13 @@ def settle_weight_decay(
     return problem.with_weight_decay(chosen.weight_decay), choice
 
 
-def validation_parts(
-    training_part: TaskTable,
-    rules: WeightDecaySearchParameters,
-    split: SplitParameters,
-    features: FeatureParameters,
-) -> Parts:
+def parts_to_search_on(training_part: TaskTable, rules: WeightDecaySearchParameters, division: Division) -> Parts:
     """The training part, divided into samples to learn from and samples to validate on."""
-    tasks = split_labels(training_part, split.by, split.tasks)
-    part = Part("validation", "weight_decay_search.validation_fraction")
     try:
-        rows = split_rows(training_part, rules.validation_fraction, split.seed, part)
-        fit, validation, _ = make_parts(training_part, tasks, rows, split, features, part)
+        made = validation_parts(training_part, rules.validation_fraction, division, FRACTION)
     except DataError as error:
         raise DataError(f"{error}; a number for problem.weight_decay needs no validation part") from error
-    return Parts(fit, validation)
+    return Parts(made.train, made.held_out)
 
 
 def _in_words(candidate: Candidate) -> str:
@@ -105,7 +92,7 @@ def _warn(candidates: Sequence[Candidate], chosen: Candidate, margin: float) -> 
         if task not in judged:
             logger.warning(
                 "no weight decay that was tried keeps the limit of the %s task on the validation part to within %g %% "
-                "and better than a uniform guess: %s; see weight_decay_search.grid",
+                "and better than a constant guess: %s; see weight_decay_search.grid",
                 task,
                 100 * margin,
                 "the task has no say in the choice" if judged else "the nearest is taken",
@@ -120,7 +107,7 @@ def _warn(candidates: Sequence[Candidate], chosen: Candidate, margin: float) -> 
     if chosen.priority_loss > GUESSING * guess:
         logger.warning(
             "the worst-case loss of the priority task on the validation part, %.4f, is not clearly below that of a "
-            "uniform guess, %.4f: more samples or a larger problem.lambda may help",
+            "constant guess, %.4f: more samples or a larger problem.lambda may help",
             chosen.priority_loss,
             guess,
         )

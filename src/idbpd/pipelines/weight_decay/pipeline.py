@@ -2,7 +2,7 @@
 
 from kedro.pipeline import Node, Pipeline
 
-from idbpd.experiment.node_inputs import EXPERIMENT, Unbundled
+from idbpd.experiment.node_inputs import DIVISION, EXPERIMENT, Unbundled
 from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
 
@@ -17,8 +17,7 @@ def create_pipeline() -> Pipeline:
                     "table": "table",
                     "rows": "rows",
                     "weight_decay_search": "params:weight_decay_search",
-                    "split": "params:split",
-                    "features": "params:features",
+                    **DIVISION,
                     "calibration": "params:calibration",
                     "weight_decay_cache": "weight_decay_cache",
                     **EXPERIMENT,
