@@ -10,9 +10,12 @@ An encoding is plain data, written as JSON beside a model:
 - ``categories``: for each column of texts its ``values``, one feature each, and the ``rare`` values that share one
   feature. ``null`` stands for a missing value;
 - ``dates``: for each date its median in seconds since 1970, ``gap``, and whether there is a time of day (``times``).
+
+``written`` of a column says how its texts are read where that is not plain: ``decimal``, ``form`` and ``missing``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import date
 from numbers import Number
 from typing import Any, NamedTuple
@@ -25,7 +28,7 @@ DAY = 86_400.0  # seconds
 YEAR = 365.2425  # days
 WEEK = 7.0
 # What people write where a value is missing; a category of this name is a category.
-MISSING_WORDS = frozenset({"", "?", "-", "na", "n/a", "#n/a", "nan", "nat", "null", "none", "<na>"})
+MISSING_WORDS = frozenset({"", "?", "-", "--", ".", "na", "n/a", "#n/a", "nan", "nat", "null", "none", "<na>"})
 YES_WORDS = frozenset({"true", "yes", "y", "t", "1"})
 NO_WORDS = frozenset({"false", "no", "n", "f", "0"})
 # Networks compute in float32.
@@ -33,6 +36,9 @@ LARGEST = float(np.finfo(np.float32).max)
 # A row without most of its columns gets a short text too.
 TOLD_PER_ROW = 5
 TOLD_LENGTH = 40
+_BLANKS = re.compile(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(?!\d))")
+_THOUSANDS = {sign: re.compile(rf"(?<=\d)[{other}](?=\d{{3}}(?!\d))") for sign, other in ((",", "."), (".", ","))}
+_Read = Callable[["pd.Series[Any]", Mapping[str, Any]], NDArray[np.float64]]
 
 
 class Encoded(NamedTuple):
@@ -46,20 +52,17 @@ class _Notes:
     """What was replaced in which row."""
 
     def __init__(self, rows: int) -> None:
-        self._of_all: list[str] = []  # kept once: a file may lack hundreds of columns
+        self.of_all: list[str] = []  # kept once: a file may lack hundreds of columns
         self._of_row: dict[int, list[str]] = {}
         self._rows = rows
-
-    def all_rows(self, text: str) -> None:
-        self._of_all.append(text)
 
     def row(self, row: int, text: str) -> None:
         self._of_row.setdefault(row, []).append(text)
 
     def texts(self) -> list[str]:
-        usual = _joined(self._of_all)
+        usual = _joined(self.of_all)
         return [
-            _joined([*self._of_all, *self._of_row[row]]) if row in self._of_row else usual for row in range(self._rows)
+            _joined([*self.of_all, *self._of_row[row]]) if row in self._of_row else usual for row in range(self._rows)
         ]
 
 
@@ -71,17 +74,12 @@ def encode(frame: pd.DataFrame, encoding: Mapping[str, Any]) -> Encoded:
     frame = frame.loc[:, ~frame.columns.duplicated()]
     notes = _Notes(len(frame))
     matrix = np.zeros((len(frame), len(feature_names(encoding))))
-    at = 0
-    gaps = []
-    for column in encoding["numbers"]:
-        values, missing = _filled(frame, column, numbers, f"{column['median']:.10g}", notes)
-        matrix[:, at] = values
-        at += 1
+    at = len(encoding["numbers"])
+    for place, column in enumerate(encoding["numbers"]):
+        matrix[:, place], missing = _filled(frame, column, numbers, f"{column['median']:.10g}", notes)
         if column["gap"]:
-            gaps.append(missing)
-    for missing in gaps:
-        matrix[:, at] = missing
-        at += 1
+            matrix[:, at] = missing
+            at += 1
     for column in encoding["categories"]:
         places = _places(frame, column, notes)
         seen = np.flatnonzero(places >= 0)
@@ -133,42 +131,46 @@ def date_parts(values: NDArray[np.float64], times: bool) -> NDArray[np.float64]:
     return np.column_stack([days, *(wave(angle) for angle in angles for wave in (np.sin, np.cos))])
 
 
-def numbers(cells: "pd.Series[Any]") -> NDArray[np.float64]:
+def numbers(cells: "pd.Series[Any]", written: Mapping[str, Any]) -> NDArray[np.float64]:
     """Cells as numbers; NaN where there is none. Texts such as " 12.5" are read."""
     kind = cells.dtype
     if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind):
-        return cells.to_numpy(np.float64, na_value=np.nan)
-    return np.array([_number(cell) for cell in cells.tolist()], dtype=np.float64)
+        values = cells.to_numpy(np.float64, na_value=np.nan)
+    else:
+        values = np.array([_number(cell, written.get("decimal")) for cell in cells.tolist()], dtype=np.float64)
+    stated = [_number(word, written.get("decimal")) for word in written.get("missing", ())]  # -999, say
+    return np.where(np.isin(values, stated), np.nan, values)
 
 
-def seconds(cells: "pd.Series[Any]") -> NDArray[np.float64]:
-    """Cells as seconds since 1970; NaN where there is no date. Texts are read in the order year, month, day."""
-    if not pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        texts = [None if _is_missing(cell) else str(cell).strip() for cell in cells.tolist()]
+def seconds(cells: "pd.Series[Any]", written: Mapping[str, Any]) -> NDArray[np.float64]:
+    """Cells as seconds since 1970; NaN where there is no date."""
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        moments = pd.to_datetime(cells, utc=True)
+    else:
+        words = {*MISSING_WORDS, *written.get("missing", ())}
+        texts = [None if _is_missing(cell, words) else str(cell).strip() for cell in cells.tolist()]
         cells = pd.Series(texts, dtype=object)
-    moments = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
-    moments = moments.dt.tz_localize(None)
-    values = moments.to_numpy("datetime64[us]")
+        moments = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
+        if "form" in written:
+            moments = moments.fillna(pd.to_datetime(cells, errors="coerce", format=written["form"], utc=True))
+    values = moments.dt.tz_localize(None).to_numpy("datetime64[us]")
     return np.where(np.isnat(values), np.nan, values.astype(np.int64) / 1e6)
 
 
 def _filled(
-    frame: pd.DataFrame,
-    column: Mapping[str, Any],
-    read: Callable[["pd.Series[Any]"], NDArray[np.float64]],
-    used: str,
-    notes: _Notes,
+    frame: pd.DataFrame, column: Mapping[str, Any], read: _Read, used: str, notes: _Notes
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The values of a column with the median where there is none, and where that is."""
-    name = column["name"]
+    name, written = column["name"], column.get("written", {})
     if name not in frame:
-        notes.all_rows(f"{name} missing, {used} used")
+        notes.of_all.append(f"{name} missing, {used} used")
         return np.full(len(frame), column["median"]), np.ones(len(frame), dtype=np.bool_)
-    values = read(frame[name])
+    values = read(frame[name], written)
     missing: NDArray[np.bool_] = ~(np.abs(values) <= LARGEST)
+    words = {*MISSING_WORDS, *written.get("missing", ())}
     for row in np.flatnonzero(missing).tolist():
         cell = frame[name].iloc[row]
-        what = "missing" if _is_missing(cell) else f"{_shown(cell)} not usable"
+        what = "missing" if _is_missing(cell, words) else f"{_shown(cell)} not usable"
         notes.row(row, f"{name} {what}, {used} used")
     return np.where(missing, column["median"], values), missing
 
@@ -176,18 +178,19 @@ def _filled(
 def _places(frame: pd.DataFrame, column: Mapping[str, Any], notes: _Notes) -> NDArray[np.intp]:
     """Which feature of a category each row has; -1 for none."""
     name, places = column["name"], _Places(column)
+    words = {*MISSING_WORDS, *column.get("written", {}).get("missing", ())}
     if name not in frame:
-        notes.all_rows(f"{name} missing")
+        notes.of_all.append(f"{name} missing")
         return np.full(len(frame), places.missing, dtype=np.intp)
     found: dict[str | None, int | None] = {}  # there are few different texts
     result = np.empty(len(frame), dtype=np.intp)
     for row, cell in enumerate(frame[name].tolist()):
         text = _text(cell)
         if text not in found:
-            found[text] = places.of(text)
+            found[text] = places.of(text, words)
         place = found[text]
         if place is None:
-            notes.row(row, f"{name} missing" if _is_missing(text) else f"{name} {_shown(text)} unknown")
+            notes.row(row, f"{name} missing" if _is_missing(text, words) else f"{name} {_shown(text)} unknown")
             place = places.unseen
         result[row] = place
     return result
@@ -210,13 +213,13 @@ class _Places:
                 if len(places) == 1:
                     self._similar |= dict.fromkeys(words, places.pop())
 
-    def of(self, text: str | None) -> int | None:
+    def of(self, text: str | None, missing_words: Set[str]) -> int | None:
         """The place of a text; None if it was not seen in training."""
         if text in self._exact:
             return self._exact[text]
         if text is not None and (similar := self._similar.get(_plain(text))) is not None:
             return similar
-        return self._exact.get(None) if _is_missing(text) else None
+        return self._exact.get(None) if _is_missing(text, missing_words) else None
 
 
 def _only_once(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
@@ -248,20 +251,26 @@ def _text(cell: Any) -> str | None:
     return str(cell)
 
 
-def _number(cell: Any) -> float:
-    if isinstance(cell, str | Number | np.generic) and not isinstance(cell, np.datetime64 | np.timedelta64 | complex):
-        try:
-            return float(cell)  # type: ignore[arg-type]
-        except OverflowError:
-            return np.inf
-        except (TypeError, ValueError):
-            return np.nan
-    return np.nan
-
-
-def _is_missing(cell: Any) -> bool:
+def _number(cell: Any, decimal: str | None) -> float:
     if isinstance(cell, str):
-        return cell.strip().casefold() in MISSING_WORDS
+        text = _BLANKS.sub("", cell.strip())
+        if decimal is not None:
+            text = _THOUSANDS[decimal].sub("", text).replace(decimal, ".")
+    elif isinstance(cell, Number | np.bool_) and not isinstance(cell, complex):
+        text = cell  # type: ignore[assignment]
+    else:
+        return np.nan
+    try:
+        return float(text)
+    except OverflowError:
+        return np.inf
+    except (TypeError, ValueError):
+        return np.nan
+
+
+def _is_missing(cell: Any, words: Set[str] = MISSING_WORDS) -> bool:
+    if isinstance(cell, str):
+        return cell.strip() in words or cell.strip().casefold() in words
     return cell is None or (pd.api.types.is_scalar(cell) and bool(pd.isna(cell)))
 
 

@@ -35,12 +35,14 @@ def fit_encoding(table: TaskTable, rows: NDArray[np.intp]) -> dict[str, Any]:
     transformer.fit(clean_frame(features, rows))
     by_role = {role: [column.name for column in features if column.role == role] for role in _ROLES}
     fitted = transformer.named_transformers_
-    return {
-        "columns": [column.name for column in features],
+    found = {
         "numbers": _imputed(by_role["number"], fitted["numbers"]) if by_role["number"] else [],
         "categories": _categories(by_role["category"], fitted["categories"]) if by_role["category"] else [],
         "dates": [_date(name, fitted[f"date {name}"]) for name in by_role["date"]],
     }
+    written = {column.name: {"written": dict(column.written)} for column in features if column.written}
+    of_role = {role: [record | written.get(record["name"], {}) for record in found[role]] for role in found}
+    return {"columns": [column.name for column in features], **of_role}
 
 
 def encoded(table: TaskTable, rows: NDArray[np.intp], encoding: Mapping[str, Any]) -> NDArray[np.float32]:
