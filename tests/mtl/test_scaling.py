@@ -24,3 +24,11 @@ def test_a_constant_feature_does_not_explode(kind: Kind) -> None:
 def test_scaling_none_changes_nothing() -> None:
     features = torch.randn(5, 3)
     assert torch.equal(fit_scaling(features, "none")(features), features)
+
+
+def test_by_the_maximum_zeros_stay_zero() -> None:
+    features = torch.tensor([[0.0, 2.0, 0.0], [0.0, -8.0, 1e20], [0.0, 0.0, 5.0]])
+    scaled = fit_scaling(features, "maximum")(features)
+    assert torch.equal(scaled[:, :2], torch.tensor([[0.0, 0.25], [0.0, -1.0], [0.0, 0.0]]))
+    assert torch.equal(scaled == 0, features == 0)
+    assert scaled.abs().max() == 1

@@ -38,12 +38,17 @@ class Column:
 
     A number is a number, a date is the seconds since 1970; both are NaN where they are missing. A category is an index
     into ``categories``, or -1 where it is missing.
+
+    ``written`` says how its texts are to be read where that is not plain, so that a file to score is read in the same
+    way: ``decimal`` (the sign, if thousands may be divided off by the other one), ``form`` (of dates, such as
+    ``%d.%m.%Y``) and ``missing`` (words for a missing value).
     """
 
     name: str
     role: Role
     values: NDArray[np.float64] | NDArray[np.int32]  # (rows,)
     categories: tuple[str, ...] = ()
+    written: Mapping[str, Any] = field(default_factory=dict)
 
     def series(self, rows: NDArray[np.intp] | slice) -> "pd.Series[Any]":
         """The values of some rows as pandas has them: numbers, texts or dates, empty where they are missing."""

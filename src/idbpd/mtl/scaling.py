@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-Kind = Literal["none", "standard", "minmax"]
+Kind = Literal["none", "standard", "minmax", "maximum"]
 
 
 class FeatureScaling(nn.Module):
@@ -28,7 +28,8 @@ class FeatureScaling(nn.Module):
 def fit_scaling(features: Tensor, kind: Kind) -> FeatureScaling:
     """The scaling that gives these features mean 0 and deviation 1 (``standard``) or the range 0 to 1 (``minmax``).
 
-    A constant feature is only shifted: its scale is 1.
+    ``maximum`` divides by the largest absolute value and shifts nothing: a zero stays zero. A constant feature has the
+    scale 1 under the other two.
     """
     if kind == "none":
         return FeatureScaling(torch.zeros(features.shape[1]), torch.ones(features.shape[1]))
@@ -36,6 +37,8 @@ def fit_scaling(features: Tensor, kind: Kind) -> FeatureScaling:
     precise = features.double()
     if kind == "standard":
         center, scale = precise.mean(dim=0), precise.std(dim=0, correction=0)
+    elif kind == "maximum":
+        center, scale = torch.zeros_like(precise[0]), precise.abs().amax(dim=0)
     else:
         center = precise.amin(dim=0)
         scale = precise.amax(dim=0) - center
