@@ -6,7 +6,7 @@
 Everything is that of `kedro run` except for the seed of the split, and that of the network where it is given; nothing
 is written. A row is one split and seed: the weight decay, the threshold r, the worst-case loss of the constraint task
 on the test part and its bootstrap bound as multiples of r, and, on the test part with the constraint and without it,
-the worst-case loss of the priority task and the hit rates of both.
+the worst-case loss of the priority task and the first measure of quality of both: the hit rate, or that of its kind.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def measure(table: TaskTable, parameters: dict[str, Any], split_seed: int, seed:
 def _print_head(dataset: str) -> None:
     columns = (
         "split, seed | weight decay | r | test / r | bound / r | priority worst case | without "
-        "| priority hits | without | constraint hits | without"
+        "| priority quality | without | constraint quality | without"
     )
     print(f"\n{dataset}\n\n| {columns} |\n|{'---|' * (columns.count('|') + 1)}", flush=True)
 
@@ -103,21 +103,28 @@ def _print_head(dataset: str) -> None:
 def _print_row(split_seed: int, seed: int, row: Row) -> None:
     of_both = list(zip(row.constrained, row.unconstrained, strict=True))
     losses = [f"{quality.worst_case_loss:.3f}" for quality in of_both[0]]
-    rates = [f"{quality.hit_rate:.1%}" for pair in of_both for quality in pair]
+    measures = [_headline(quality) for pair in of_both for quality in pair]
     print(
         f"| {split_seed}, {seed} | {row.weight_decay:g} | {row.threshold:.3f} | {row.ratio:.2f} | {row.bound:.2f} "
-        f"| {' | '.join(losses + rates)} |",
+        f"| {' | '.join(losses + measures)} |",
         flush=True,
     )
+
+
+def _headline(quality: TaskQuality) -> str:
+    name, value = quality.headline
+    return f"{name.replace('_', ' ')} {value:.3f}"
 
 
 def _print_sum(rows: list[Row]) -> None:
     kept, near = (sum(row.ratio <= share for row in rows) for share in (1.0, GOAL))
     print(f"\non unseen data {kept} of {len(rows)} runs keep the limit r, {near} keep {GOAL} r")
     for at, task in enumerate(("priority", "constraint")):
-        difference = torch.tensor([row.constrained[at].hit_rate - row.unconstrained[at].hit_rate for row in rows])
+        name, _ = rows[0].constrained[at].headline
+        pairs = [(row.constrained[at].headline[1], row.unconstrained[at].headline[1]) for row in rows]
+        difference = torch.tensor([ours - theirs for ours, theirs in pairs])
         error = difference.std().item() / len(rows) ** 0.5 if len(rows) > 1 else float("nan")
-        print(f"{task} hits against the unconstrained model: {difference.mean():+.2%}, standard error {error:.2%}")
+        print(f"{task} {name} against the unconstrained model: {difference.mean():+.4f}, standard error {error:.4f}")
 
 
 def main() -> None:

@@ -6,8 +6,11 @@ import torch
 from idbpd.mtl import (
     CrossEntropy,
     LabelProbabilities,
+    Logistic,
+    Meaning,
     MultiTaskData,
     Penalty,
+    Squared,
     Task,
     TaskQuality,
     guess_loss,
@@ -33,27 +36,26 @@ def test_hits_are_first_guesses_that_are_true_labels() -> None:
     targets = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
     task = Task("only", ("a", "b", "c"), torch.tensor([0, 1, 2]), targets)
     quality = measure_quality(_Fixed(), MultiTaskData(logits, (task,)), CRITERIA)["only"]
-    assert quality.hit_rate == pytest.approx(2 / 3)
+    assert quality.metrics["hit_rate"] == pytest.approx(2 / 3)
+    assert quality.headline == ("hit_rate", quality.metrics["hit_rate"])
     assert quality.mean_loss < quality.worst_case_loss < 5.1
 
 
 def test_a_sample_without_a_label_does_not_count_as_a_miss() -> None:
     logits = torch.tensor([[5.0, 0.0], [0.0, 5.0]])
     task = Task("only", ("a", "b"), torch.tensor([0, 1]), torch.tensor([[1.0, 0.0], [0.0, 0.0]]))
-    assert measure_quality(_Fixed(), MultiTaskData(logits, (task,)), CRITERIA)["only"].hit_rate == 1
+    quality = measure_quality(_Fixed(), MultiTaskData(logits, (task,)), CRITERIA)["only"]
+    assert quality.metrics["hit_rate"] == quality.metrics["ranking_precision"] == 1
+    assert quality.metrics["log_loss"] == pytest.approx(2 * quality.mean_loss, rel=1e-5)  # the loss of no label is zero
 
 
-def test_a_guess_has_the_same_loss_on_every_sample_with_a_label() -> None:
-    targets = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
-    rows = torch.arange(3)
-    assert guess_loss(Task("only", ("a", "b", "c"), rows[:2], targets[:2]), CRITERIA) == pytest.approx(math.log(3))
-    kept = Task("only", ("a", "b", "c"), rows, targets)
-    uniform = MultiTaskData(torch.zeros(3, 3), (kept,))
-    rare = same_for_all(CrossEntropy(), Penalty(10.0))
-    for criteria in (CRITERIA, rare):
-        worst = measure_quality(_Fixed(), uniform, criteria)["only"].worst_case_loss
-        assert guess_loss(kept, criteria) == pytest.approx(worst)
-    assert guess_loss(kept, rare) < guess_loss(kept, CRITERIA) < math.log(3) + 1e-6
+def test_no_constant_is_better_than_the_guess() -> None:
+    targets = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    task = Task("only", ("a", "b", "c"), torch.arange(4), targets)
+    guess = guess_loss(task, CRITERIA)
+    for constant in (torch.zeros(3), targets.mean(dim=0).log(), *(3 * torch.randn(20, 3))):
+        fixed = MultiTaskData(constant.expand(4, 3), (task,))
+        assert measure_quality(_Fixed(), fixed, CRITERIA)["only"].worst_case_loss >= guess - 1e-6
 
 
 def test_probabilities_of_every_task_sum_to_one() -> None:
@@ -108,6 +110,28 @@ def test_every_label_has_its_own_quality() -> None:
     assert labels["a"].mean_loss == pytest.approx((losses[0] + losses[2]).item() / 2)
     assert labels["a"].average_precision == 1
     assert all(math.isnan(value) for value in labels["d"][1:])
+
+
+def test_a_label_of_several_independent_ones_is_recognised_when_the_answer_is_yes() -> None:
+    logits = torch.tensor([[2.0, 1.0], [-1.0, 3.0], [1.0, -2.0], [3.0, 4.0]])
+    targets = torch.tensor([[1.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, math.nan]])
+    task = Task("only", ("a", "b"), torch.arange(4), targets, Meaning("labels"))
+    criteria = same_for_all(Logistic(), Penalty(0.1))
+    labels = measure_quality(_Fixed(), MultiTaskData(logits, (task,)), criteria)["only"].labels
+    assert [labels[name].samples for name in "ab"] == [3, 2]
+    assert [labels[name].hit_rate for name in "ab"] == [pytest.approx(2 / 3), 0.5]
+    # Of the samples whose b is known, one without it has the highest score, one with it the lowest.
+    assert labels["b"].average_precision == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+def test_a_number_has_no_labels_and_its_loss_is_not_its_error() -> None:
+    task = Task("only", ("grade",), torch.arange(2), torch.zeros(2, 1), Meaning("number", center=10.0, scale=4.0))
+    data = MultiTaskData(torch.tensor([[0.5], [-1.0]]), (task,))
+    quality = measure_quality(_Fixed(), data, same_for_all(Squared(), Penalty(0.1)))["only"]
+    assert quality.labels == {}
+    assert quality.mean_loss == pytest.approx((0.25 + 1) / 2)
+    assert quality.headline == ("mae", pytest.approx(4 * 0.75))
+    assert list(quality.values)[:5] == ["mean_loss", "worst_case_loss", "maximum_loss", "cvar_loss", "mae"]
 
 
 def test_data_that_fit_into_memory_in_training_fit_here_too() -> None:

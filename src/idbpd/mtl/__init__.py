@@ -2,12 +2,14 @@
 
 from idbpd.mtl.bootstrap import worst_case_upper_bound
 from idbpd.mtl.constant_guess import constant_logits, guess_loss
+from idbpd.mtl.constant_quality import measure_constant
 from idbpd.mtl.criterion import Criteria, Criterion, same_for_all
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.equal_weights import EqualWeights
 from idbpd.mtl.exported import ExportedModel
 from idbpd.mtl.kinds import DISTRIBUTION, KINDS, Kind, Meaning
 from idbpd.mtl.losses import LOSSES, CrossEntropy, Huber, Logistic, Loss, Squared, default_loss
+from idbpd.mtl.metrics import HEADLINE, LESS_IS_BETTER, is_better
 from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
@@ -16,7 +18,9 @@ from idbpd.mtl.worst_cases import WORST_CASES, Penalty, WorstCase, WorstWeightin
 
 __all__ = [
     "DISTRIBUTION",
+    "HEADLINE",
     "KINDS",
+    "LESS_IS_BETTER",
     "LOSSES",
     "WORST_CASES",
     "Criteria",
@@ -45,6 +49,8 @@ __all__ = [
     "default_loss",
     "fit_scaling",
     "guess_loss",
+    "is_better",
+    "measure_constant",
     "measure_quality",
     "same_for_all",
     "sample_losses",

@@ -10,9 +10,13 @@ from torch import Tensor, nn
 
 from idbpd.mtl.criterion import Criteria, Criterion
 from idbpd.mtl.data import MultiTaskData, Task
+from idbpd.mtl.kinds import Kind
 from idbpd.mtl.losses import Loss
+from idbpd.mtl.metrics import HEADLINE, task_metrics
+from idbpd.mtl.metrics.macro import by_label
+from idbpd.mtl.metrics.yes_no import says_yes
 from idbpd.mtl.module_passes import ROWS_AT_A_TIME
-from idbpd.mtl.ranking import average_precision, label_ranking_precision
+from idbpd.mtl.ranking import average_precision
 
 # CVaR is the mean loss of this share of the samples, the worst ones.
 TAIL = 0.05
@@ -23,29 +27,43 @@ class LabelQuality(NamedTuple):
 
     samples: int  # that have the label
     mean_loss: float  # of these samples
-    hit_rate: float  # how many of them have it among their first guesses, as many guesses as they have labels
+    # How many of them are recognised. Independent labels: the answer is yes. Else: the label is among the first
+    # guesses, as many guesses as the sample has labels.
+    hit_rate: float
     average_precision: float  # of ranking all samples of the task by the probability of the label
 
 
 class TaskQuality(NamedTuple):
-    """The measures of a task.
+    """The measures of a task: losses, which training sees, and measures that people know (`idbpd.mtl.metrics`)."""
 
-    A sample without any label has nothing to guess and counts neither in the hit rate nor in the ranking.
-    """
-
+    kind: Kind
     mean_loss: float
     worst_case_loss: float
     maximum_loss: float
     cvar_loss: float  # the mean loss of the worst 5 % of the samples
-    hit_rate: float  # how often the first guess is a true label
-    ranking_precision: float  # label-ranking average precision
-    labels: Mapping[str, LabelQuality]
+    metrics: Mapping[str, float]  # by name; NaN where one is not defined
+    labels: Mapping[str, LabelQuality]  # by name; none for a number
+
+    @property
+    def headline(self) -> tuple[str, float]:
+        """The name and the value of the first measure that people ask for."""
+        name = HEADLINE[self.kind][0]
+        return name, self.metrics[name]
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Losses and measures side by side, by name."""
+        losses = {name: getattr(self, name) for name in LOSS_MEASURES}
+        return {**losses, **self.metrics}
+
+
+LOSS_MEASURES = ("mean_loss", "worst_case_loss", "maximum_loss", "cvar_loss")
 
 
 @torch.no_grad()
 def measure_quality(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, TaskQuality]:
     """The quality of every task on data, by name."""
-    return {task.name: _task_quality(task, logits, criteria(task)) for task, logits in _logits(network, data)}
+    return {task.name: task_quality(task, logits, criteria(task)) for task, logits in _logits(network, data)}
 
 
 @torch.no_grad()
@@ -78,32 +96,38 @@ def tail_mean(losses: Tensor, share: float) -> Tensor:
     return (largest.sum() - (len(largest) - size) * largest[-1]) / size
 
 
-def _task_quality(task: Task, logits: Tensor, criterion: Criterion) -> TaskQuality:
+def task_quality(task: Task, logits: Tensor, criterion: Criterion) -> TaskQuality:
+    """The quality of given outputs, (samples, outputs), for the samples of a task."""
     losses = criterion.loss.values(logits, task.targets).double()
-    relevant = task.targets > 0
-    labelled = relevant.any(dim=-1)
-    first_guesses = relevant.gather(-1, logits.argmax(dim=-1, keepdim=True))
     return TaskQuality(
+        kind=task.meaning.kind,
         mean_loss=losses.mean().item(),
         worst_case_loss=criterion.worst(losses).value.item(),
         maximum_loss=losses.max().item(),
         cvar_loss=tail_mean(losses, TAIL).item(),
-        hit_rate=first_guesses[labelled].double().mean().item(),
-        ranking_precision=label_ranking_precision(logits[labelled], relevant[labelled]).mean().item(),
-        labels=_label_quality(task, criterion.loss, logits, losses, relevant),
+        metrics=task_metrics(task, logits, criterion.loss),
+        labels={} if task.meaning.kind == "number" else _label_quality(task, criterion.loss, logits, losses),
     )
 
 
-def _label_quality(task: Task, loss: Loss, logits: Tensor, losses: Tensor, relevant: Tensor) -> dict[str, LabelQuality]:
+def _label_quality(task: Task, loss: Loss, logits: Tensor, losses: Tensor) -> dict[str, LabelQuality]:
+    relevant = task.targets > 0  # what is not known is not
     counts = relevant.sum(dim=0)
-    place = logits.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
-    guessed = relevant & (place < relevant.sum(dim=-1, keepdim=True))
+    answers = loss.answers(logits)
     columns = (
         relevant.double().T @ losses / counts,
-        guessed.sum(dim=0).double() / counts,
-        average_precision(loss.answers(logits), relevant),
+        (relevant & _guessed(task, logits, answers)).sum(dim=0).double() / counts,
+        by_label(average_precision, answers, task.targets),
     )
     rows = torch.stack(columns, dim=1).tolist()
     return {
         name: LabelQuality(count, *row) for name, count, row in zip(task.labels, counts.tolist(), rows, strict=True)
     }
+
+
+def _guessed(task: Task, logits: Tensor, answers: Tensor) -> Tensor:
+    """Which labels of each sample count as recognised if they are true."""
+    if task.meaning.kind in ("binary", "labels"):
+        return says_yes(answers)
+    place = logits.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+    return place < (task.targets > 0).sum(dim=-1, keepdim=True)

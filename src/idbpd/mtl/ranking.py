@@ -47,3 +47,22 @@ def average_precision(scores: Tensor, relevant: Tensor) -> Tensor:
     total = relevant.sum(dim=0)
     precision = (total[:, None] - true_below).double() / (scores.shape[0] - below)
     return torch.where(relevant.T, precision, 0.0).sum(dim=-1) / total
+
+
+def roc_auc(scores: Tensor, relevant: Tensor) -> Tensor:
+    """The area under the ROC curve of each label over the samples; columns are labels.
+
+    It is the share of pairs, of a sample with the label and one without, in which the first has the higher score; a
+    pair with equal scores counts one half. NaN for a label that all samples have, or none.
+
+    >>> roc_auc(torch.tensor([[0.9], [0.8], [0.1]]), torch.tensor([[True], [False], [True]]))
+    tensor([0.5000], dtype=torch.float64)
+    """
+    by_label = scores.T.contiguous()
+    ascending, order = by_label.sort(dim=-1)
+    others = (~relevant).T.gather(-1, order).cumsum(dim=-1)
+    others = torch.cat([others.new_zeros(len(others), 1), others], dim=-1)  # among the first 0, 1, ... n scores
+    below = others.gather(-1, torch.searchsorted(ascending, by_label))
+    until = others.gather(-1, torch.searchsorted(ascending, by_label, right=True))
+    wins = torch.where(relevant.T, (below + until).double() / 2, 0.0).sum(dim=-1)
+    return wins / (relevant.sum(dim=0) * others[:, -1])

@@ -133,8 +133,11 @@ def _test_quality(
     job: MethodRun, built: BuiltProblem, weights: dict[str, Tensor], test: MultiTaskData
 ) -> dict[str, float]:
     measured = built.quality(weights, test, criteria_of(job.calibration.arena.setting.problem))
-    quality = {f"test_{name}_worst_case_loss": task.worst_case_loss for name, task in measured.items()}
-    return quality | {f"test_{name}_hit_rate": task.hit_rate for name, task in measured.items()}
+    quality = {}
+    for name, task in measured.items():
+        metric, value = task.headline
+        quality |= {f"test_{name}_worst_case_loss": task.worst_case_loss, f"test_{name}_{metric}": value}
+    return quality
 
 
 def _parameters(job: MethodRun) -> dict[str, Any]:

@@ -10,8 +10,8 @@ class Candidate(NamedTuple):
     weight_decay: float
     thresholds: dict[str, float]  # of the constraint tasks, as calibrated with this weight decay or set by hand
     worst_case_losses: dict[str, float]  # of all tasks, on the validation part
-    hit_rates: dict[str, float]  # of all tasks, on the validation part
-    guesses: dict[str, float]  # the worst-case loss of the best constant guess at each task
+    headlines: dict[str, dict[str, float]]  # of all tasks, on the validation part: name and value of a known measure
+    guesses: dict[str, float]  # the worst-case loss of the best constant answer to each task
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -32,7 +32,7 @@ class Candidate(NamedTuple):
 
     @property
     def learnt(self) -> set[str]:
-        """The constraint tasks whose limits mean something: the best constant guess breaks them."""
+        """The constraint tasks whose limits mean something: a constant answer breaks them."""
         return {task for task, limit in self.thresholds.items() if limit < self.guesses[task]}
 
     def carried(self, margin: float) -> set[str]:

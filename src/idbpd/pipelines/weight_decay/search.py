@@ -121,7 +121,7 @@ def _try(experiment: Experiment, parts: Parts, calibration: CalibrationParameter
         problem.weight_decay,
         thresholds,
         {name: found.worst_case_loss for name, found in quality.items()},
-        {name: found.hit_rate for name, found in quality.items()},
+        {name: dict([found.headline]) for name, found in quality.items()},
         {task.name: guess_loss(task, criteria_of(problem)) for task in fit.tasks},
     )
 
