@@ -44,7 +44,8 @@ RUN = {"dataset": "multi_digits", "method": "idbpd", "seed": 0}
 def training_seconds() -> float:
     """Seconds per step of constrained training with the default parameters."""
     table = ComposedDigitsDataset(pairs=4000, seed=0).load()
-    train, *_, fingerprint = split(table, Division(SplitParameters(test_fraction=0.2, seed=0), FeatureParameters(scaling="none")))
+    splitting = SplitParameters(test_fraction=0.2, seed=0)
+    train, *_, fingerprint = split(table, Division(splitting, FeatureParameters(scaling="none")))
     model, problem = ModelParameters(hidden=100), ProblemParameters(**{"lambda": 0.1, "weight_decay": 1e-3})
     compute = ComputeParameters(device="cpu", dtype="float32")
     calibration = CalibrationParameters(slack=0.1, max_steps=200, tolerance=1e-3)

@@ -21,7 +21,7 @@ from idbpd.datasets.arff.reader import read_arff
 from idbpd.datasets.arff.writer import render_arff
 from idbpd.datasets.columns import LABEL_PREFIX, Roles, columns_to_table
 from idbpd.datasets.idx import TYPES, decompressed, parse_idx, render_idx
-from idbpd.datasets.table import TaskTable, Origin
+from idbpd.datasets.table import Origin, TaskTable
 from idbpd.datasets.tabular import read_csv, read_parquet
 from idbpd.errors import InputError
 

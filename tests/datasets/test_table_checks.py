@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from idbpd.datasets import ComposedDigitsDataset, TableValidator
 from idbpd.datasets.columns import frame_to_table
-from idbpd.datasets.table import TaskTable, Origin
+from idbpd.datasets.table import Origin, TaskTable
 from idbpd.errors import DataError
 
 

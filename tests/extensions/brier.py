@@ -1,16 +1,19 @@
 """The Brier score."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
-import torch
 from torch import Tensor
+
+from idbpd.mtl.kinds import Kind
 
 
 @final
 @dataclass(frozen=True)
 class Brier:
     """The squared distance between the probabilities and the target."""
+
+    kinds: ClassVar[tuple[Kind, ...]] = ("classes", "distribution")
 
     def values(self, logits: Tensor, targets: Tensor, dim: int = -1) -> Tensor:
         """||softmax(logits) - target||^2."""
@@ -23,8 +26,8 @@ class Brier:
         return shares * (outer - (shares * outer).sum(dim=dim, keepdim=True))
 
     def guess(self, targets: Tensor) -> Tensor:
-        """Every label with the same probability."""
-        return torch.zeros_like(targets)
+        """The logarithms of the mean targets."""
+        return targets.mean(dim=0).clamp(min=1e-6).log()
 
     def answers(self, logits: Tensor, dim: int = -1) -> Tensor:
         """The probability of every label."""

@@ -56,8 +56,8 @@ def test_every_task_has_a_guess_of_its_own_loss() -> None:
     classes = replace(_data(Meaning("classes"), [[1.0, 0.0], [0.0, 1.0]]).priority, name="other")
     data = MultiTaskData(torch.zeros(2, 1), (number, classes))
     losses: dict[str, Loss] = {"number": Squared(), "classes": CrossEntropy()}
-    measured = measure_constant(
-        data, {"train": data}, lambda task: Criterion(losses[task.meaning.kind], Penalty(0.1))
-    )["train"]
+    measured = measure_constant(data, {"train": data}, lambda task: Criterion(losses[task.meaning.kind], Penalty(0.1)))[
+        "train"
+    ]
     assert measured["only"].mean_loss == pytest.approx(1.0)
     assert measured["other"].mean_loss == pytest.approx(math.log(2))

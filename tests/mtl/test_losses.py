@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from idbpd.mtl import LOSSES, CrossEntropy, Loss
+from idbpd.mtl import KINDS, LOSSES, CrossEntropy, Logistic, Loss, default_loss
 from tests.extensions.brier import Brier
 
 EVERY_LOSS = [*(make() for make in LOSSES.values()), Brier()]
@@ -32,10 +32,31 @@ def test_answers_have_the_loss_of_the_logits_they_come_from(loss: Loss, targets:
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
-def test_a_guess_is_the_same_for_every_sample(loss: Loss, targets: torch.Tensor) -> None:
+def test_no_other_constant_has_a_lower_mean_loss_than_the_guess(loss: Loss, targets: torch.Tensor) -> None:
     guess = loss.guess(targets)
-    assert guess.shape == targets.shape
-    assert torch.equal(guess, guess[:1].expand_as(guess))
+    least = loss.values(guess.expand_as(targets), targets).mean()
+    for _ in range(20):
+        other = guess + 0.5 * torch.randn(4, dtype=torch.float64)
+        assert loss.values(other.expand_as(targets), targets).mean() > least
+
+
+def test_a_label_that_is_not_known_has_no_part_in_the_loss() -> None:
+    logits = torch.randn(3, 2, dtype=torch.float64)
+    targets = torch.tensor([[1.0, torch.nan], [0.0, torch.nan], [1.0, 0.0]], dtype=torch.float64)
+    alone = Logistic().values(logits[:, :1], targets[:, :1])
+    torch.testing.assert_close(Logistic().values(logits, targets)[:2], alone[:2])
+    assert (Logistic().slope(logits, targets)[:2, 1] == 0).all()
+    assert Logistic().guess(targets).isfinite().all()
+
+
+def test_every_kind_of_task_has_a_loss() -> None:
+    assert {kind: default_loss(kind) for kind in KINDS} == {
+        "binary": "logistic",
+        "classes": "cross_entropy",
+        "labels": "logistic",
+        "number": "squared",
+        "distribution": "cross_entropy",
+    }
 
 
 def test_a_probability_of_zero_is_not_infinitely_bad() -> None:

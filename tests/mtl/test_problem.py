@@ -135,5 +135,5 @@ def test_an_unknown_task_is_named(network: SharedNetwork, data: MultiTaskData) -
 
 
 def test_an_empty_task_is_refused() -> None:
-    with pytest.raises(ValueError, match="task 'priority' is empty: no sample has any of its labels a, b"):
+    with pytest.raises(ValueError, match="task 'priority' is empty: no sample has a target for a, b"):
         Task("priority", ("a", "b"), torch.zeros(0, dtype=torch.int64), torch.zeros(0, 2))

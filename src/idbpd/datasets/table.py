@@ -83,7 +83,7 @@ class Target:
     @property
     def known(self) -> NDArray[np.bool_]:
         """Which rows take part in the task: those with at least one known value."""
-        known: NDArray[np.bool_] = ~np.isnan(self.values).all(axis=1)
+        known: NDArray[np.bool_] = np.any(~np.isnan(self.values), axis=1)
         return known
 
 

@@ -53,7 +53,7 @@ class SplitParameters(ParameterBlock):
 class FeatureParameters(ParameterBlock):
     """How features are scaled before the network sees them."""
 
-    scaling: Literal["auto", "none", "standard", "minmax", "maximum"] = AUTO
+    scaling: Literal["auto", "none", "standard", "minmax", "maximum"] = "auto"
 
 
 class TaskOptions(ParameterBlock):

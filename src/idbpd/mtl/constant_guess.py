@@ -1,5 +1,7 @@
 """The best answer that does not look at the features. A task that is no better has learnt nothing."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -29,7 +31,7 @@ def constant_logits(targets: Tensor, criterion: Criterion) -> Tensor:
         constant.grad = worst.weights @ loss.slope(logits, targets)
         return worst.value.item()
 
-    optimiser.step(closure)
+    optimiser.step(closure)  # type: ignore[no-untyped-call]
     candidates = [constant.detach(), by_mean, torch.zeros_like(by_mean)]
     return min(candidates, key=lambda logits: _worst_case(logits, targets, criterion))
 
@@ -42,4 +44,4 @@ def guess_loss(task: Task, criteria: Criteria) -> float:
 
 def _worst_case(logits: Tensor, targets: Tensor, criterion: Criterion) -> float:
     value = criterion.worst(criterion.loss.values(logits.expand_as(targets), targets)).value.item()
-    return value if value == value else float("inf")
+    return math.inf if math.isnan(value) else value

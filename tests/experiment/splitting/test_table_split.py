@@ -11,9 +11,9 @@ from idbpd.datasets import ComposedDigitsDataset
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
+from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.fingerprint import data_sha256
 from idbpd.experiment.splitting.table_split import TableSplit, split
-from idbpd.experiment.splitting.division import Division
 from idbpd.mtl import MultiTaskData
 
 
@@ -114,7 +114,6 @@ def test_by_position_every_sample_has_one_of_all_classes_in_each_task() -> None:
         ({"tasks": {"a": [0, "l0"], "b": [1]}}, "label 'l0' stands in task 'a' and again in 'a'"),
         ({"tasks": {"a": [0]}}, "there are 1 tasks; it takes one to improve and at least one to limit"),
         ({"tasks": {"a": [0], "b": []}}, "task 'b' has no labels"),
-        ({"tasks": {"a": [0, 1], "b": [2]}}, "task 'b' has one label, 'l2', and so nothing to choose from"),
         ({"tasks": {"a": [0], "b/c": [1]}}, "task name 'b/c' is not valid: use letters, digits, '_' and '-'"),
         ({"by": "position"}, "split.by = 'position', but the table has no positions; only composed images do"),
         ({"by": "position", "tasks": {"a": [0], "b": [1]}}, "split.by = 'position' makes the tasks itself"),
@@ -181,7 +180,7 @@ def test_a_task_without_samples_is_an_error() -> None:
     without = table.labels.copy()
     without[:, :5] = 0
     table = TaskTable(table.features, table.feature_names, without, table.label_names)
-    with pytest.raises(DataError, match=r"no sample of the training part has a label of the priority task \(0, 1, 2"):
+    with pytest.raises(DataError, match=r"no sample of the training part has a target of the priority task \(0, 1, 2"):
         _split(table)
 
 
@@ -189,7 +188,7 @@ def test_a_task_with_one_class_in_training_gives_a_warning(caplog: pytest.LogCap
     table = _table(labels=4)
     table.labels[:, 2:] = [1, 0]
     _split(table)
-    assert "all training samples of the constraint task have the same label, l2" in caplog.text
+    assert "all training samples of the constraint task have the same target" in caplog.text
     assert "of the priority task have the same label" not in caplog.text
 
 

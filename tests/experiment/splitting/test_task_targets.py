@@ -40,11 +40,12 @@ def _table(targets: tuple[Target, ...] | None = None, copies: int = 1) -> TaskTa
     ages[::7] = np.nan
     features = (
         Column("age", "number", ages),
+        Column("visits", "number", random.normal(size=ROWS)),
         Column("region", "category", random.integers(-1, 3, ROWS).astype(np.int32), ("north", "south", "west")),
     )
     table = TaskTable(
         features,
-        ("age", "region"),
+        ("age", "visits", "region"),
         np.empty((ROWS, 0), dtype=np.int8),
         (),
         targets=_targets() if targets is None else targets,
@@ -54,7 +55,8 @@ def _table(targets: tuple[Target, ...] | None = None, copies: int = 1) -> TaskTa
 
 def _division(*, priority: str | None = None, tasks: dict[str, Any] | None = None, **split_options: Any) -> Division:
     options: dict[str, Any] = {"test_fraction": 0.25, "seed": 0, **split_options}
-    return Division(SplitParameters(**options), FeatureParameters(), TasksParameters.model_validate(tasks or {}), priority)
+    of_tasks = TasksParameters.model_validate(tasks or {})
+    return Division(SplitParameters(**options), FeatureParameters(), of_tasks, priority)
 
 
 def _split(**options: Any) -> TableSplit:

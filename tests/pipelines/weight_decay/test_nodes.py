@@ -20,8 +20,8 @@ from idbpd.experiment.parameters import (
     ProblemSettings,
     SplitParameters,
 )
-from idbpd.experiment.splitting.row_split import split_rows
 from idbpd.experiment.splitting.division import Division
+from idbpd.experiment.splitting.row_split import split_rows
 from idbpd.experiment.splitting.table_split import split
 from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
 from idbpd.pipelines.weight_decay.nodes import parts_to_search_on, settle_weight_decay
@@ -30,7 +30,7 @@ from idbpd.pipelines.weight_decay.search import Parts, UnsettledExperiment
 from idbpd.validation import validated
 
 SPLIT = SplitParameters(test_fraction=0.25, seed=0)
-FEATURES = FeatureParameters()
+FEATURES = FeatureParameters(scaling="none")
 CALIBRATION = CalibrationParameters(slack=0.1, max_steps=60, tolerance=1e-3)
 MODEL = ModelParameters(hidden=8)
 COMPUTE = ComputeParameters(device="cpu", dtype="float64")
@@ -112,7 +112,7 @@ def test_a_warning_says_when_a_guess_would_be_better_on_unseen_data(
 ) -> None:
     """Without weight decay the noise in the labels is learnt; with some of it, what carries over."""
     _settle("auto", [weight_decay])
-    said = "is not clearly below that of a constant guess, 0.6931" in caplog.text
+    said = "is not clearly below that of a constant guess" in caplog.text
     assert said == (weight_decay == 0)
 
 

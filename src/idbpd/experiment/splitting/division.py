@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from idbpd.experiment.node_inputs import Bundle
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters, TasksParameters
 
+NO_OPTIONS = TasksParameters({})
+
 
 @dataclass(frozen=True)
 class Division(Bundle):
@@ -12,5 +14,5 @@ class Division(Bundle):
 
     split: SplitParameters
     features: FeatureParameters
-    tasks: TasksParameters = TasksParameters({})
+    tasks: TasksParameters = NO_OPTIONS
     priority: str | None = None  # the task that has priority; None: the first

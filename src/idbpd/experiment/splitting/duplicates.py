@@ -41,6 +41,6 @@ def _hashes(table: TaskTable) -> NDArray[np.uint64]:
     parts = []
     for begin in range(0, len(table), 4096):
         block = table.dense_features(slice(begin, begin + 4096))
-        view = np.ascontiguousarray(block + np.float32(0)).view(np.dtype((np.void, block.dtype.itemsize * block.shape[1])))
-        parts.append(np.array([hash(row.tobytes()) for row in view.ravel()], dtype=np.int64).view(np.uint64))
+        block = block + np.float32(0)  # a negative zero is a zero
+        parts.append(np.array([hash(row.tobytes()) for row in block], dtype=np.int64).view(np.uint64))
     return np.concatenate(parts)

@@ -78,7 +78,8 @@ def make_parts(
     """
     encoding = fit_encoding(table, rows[0])
     raw, raw_held_out = (torch.from_numpy(encoded(table, part, encoding)) for part in rows)
-    scaling = fit_scaling(raw, scaling_for(table, division.features.scaling))
+    asked = division.features.scaling
+    scaling = fit_scaling(raw, scaling_for(table) if asked == "auto" else asked)
     keep = division.split.unlabelled == "keep"
     meanings = [_meaning(target, rows[0]) for target in targets]
     training = held_out._replace(name="training")

@@ -79,8 +79,7 @@ def _by_position(table: TaskTable, tasks: Mapping[str, Sequence[int | str]] | No
         )
     identity: NDArray[np.float32] = np.eye(len(table.label_names), dtype=np.float32)
     return [
-        Target(name, "distribution", table.label_names, identity[classes])
-        for name, classes in table.positions.items()
+        Target(name, "distribution", table.label_names, identity[classes]) for name, classes in table.positions.items()
     ]
 
 

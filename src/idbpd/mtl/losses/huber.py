@@ -11,7 +11,7 @@ from idbpd.mtl.kinds import Kind
 @final
 @dataclass(frozen=True)
 class Huber:
-    """The squared error up to ``delta`` deviations of the target, and its tangent beyond: single outliers count less."""
+    """The squared error up to ``delta`` deviations of the target, its tangent beyond: single outliers count less."""
 
     kinds: ClassVar[tuple[Kind, ...]] = ("number",)
     delta: float = 1.0

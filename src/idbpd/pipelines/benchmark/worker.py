@@ -133,7 +133,7 @@ def _test_quality(
     job: MethodRun, built: BuiltProblem, weights: dict[str, Tensor], test: MultiTaskData
 ) -> dict[str, float]:
     measured = built.quality(weights, test, criteria_of(job.calibration.arena.setting.problem))
-    quality = {}
+    quality: dict[str, float] = {}
     for name, task in measured.items():
         metric, value = task.headline
         quality |= {f"test_{name}_worst_case_loss": task.worst_case_loss, f"test_{name}_{metric}": value}
