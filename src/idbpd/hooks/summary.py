@@ -1,6 +1,7 @@
 """Print the results of a run, and where its files are."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,17 @@ from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 # Catalog metadata.
 SHOW = "show"  # print the entry as a table with this title
+FIT = "fit"  # columns at the right that do not fit into the terminal are left out of that table, and named
 LOOK = "look"  # print the path of the file after this description
 COMMAND = "command"  # print this command with the file as its argument
+
+LONG = 30  # a column with more characters than this holds sentences, which are read from the left
 
 
 class SummaryHook:
@@ -27,9 +33,10 @@ class SummaryHook:
         console = Console(width=None if Console().is_terminal else 120)
         outputs = [node_output for node in pipeline.nodes for node_output in node.outputs]
         for name in outputs:
-            title = _metadata(catalog, name).get(SHOW)
-            if title:
-                console.print(_table(title, catalog.load(name)))
+            title, fit = (_metadata(catalog, name).get(key) for key in (SHOW, FIT))
+            frame = catalog.load(name) if title else pd.DataFrame()
+            if len(frame):
+                console.print(_fitting(title, frame, console) if fit else _table(title, frame))
         for name in outputs:
             command, path = _metadata(catalog, name).get(COMMAND), getattr(catalog[name], "path", None)
             if command and path:
@@ -50,10 +57,27 @@ def _metadata(catalog: DataCatalog, name: str) -> dict[str, Any]:
     return getattr(catalog[name], "metadata", None) or {}
 
 
-def _table(title: str, frame: pd.DataFrame) -> Table:
-    table = Table(title=title, title_justify="left")
+def _fitting(title: str, frame: pd.DataFrame, console: Console) -> Table:
+    """The table in one line per row: with the names of columns in several lines, and without the last ones if need be.
+
+    The first three columns stay: what a row is about, the value, and its limit.
+    """
+    short = frame.rename(columns={name: str(name).replace(" ", "\n") for name in frame.columns[1:]})
+    candidates = [frame, *(short.iloc[:, :count] for count in range(short.shape[1], 2, -1))]
+    tables = (_table(title, candidate, list(frame.columns[candidate.shape[1] :])) for candidate in candidates)
+    unlimited = console.options.update_width(10_000)
+    return next(
+        (table for table in tables if Measurement.get(console, unlimited, table).maximum <= console.width),
+        _table(title, candidates[-1], list(frame.columns[3:])),
+    )
+
+
+def _table(title: str, frame: pd.DataFrame, left_out: Sequence[str] = ()) -> Table:
+    caption = f"no room for: {', '.join(left_out)}; see the report" if left_out else None
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for position, column in enumerate(frame.columns):
-        table.add_column(str(column), justify="left" if position == 0 else "right")
+        is_text = position == 0 or frame[column].astype(str).str.len().max() > LONG
+        table.add_column(escape(str(column)), justify="left" if is_text else "right")
     for row in frame.fillna("").itertuples(index=False):
-        table.add_row(*(str(value) for value in row))
+        table.add_row(*(escape(str(value)) for value in row))  # a name may have square brackets
     return table

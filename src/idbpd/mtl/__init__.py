@@ -9,7 +9,7 @@ from idbpd.mtl.equal_weights import EqualWeights
 from idbpd.mtl.exported import ExportedModel
 from idbpd.mtl.kinds import DISTRIBUTION, KINDS, Kind, Meaning
 from idbpd.mtl.losses import LOSSES, CrossEntropy, Huber, Logistic, Loss, Squared, default_loss
-from idbpd.mtl.metrics import HEADLINE, LESS_IS_BETTER, is_better
+from idbpd.mtl.metrics import HEADLINE, is_better
 from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
@@ -20,7 +20,6 @@ __all__ = [
     "DISTRIBUTION",
     "HEADLINE",
     "KINDS",
-    "LESS_IS_BETTER",
     "LOSSES",
     "WORST_CASES",
     "Criteria",

@@ -33,8 +33,8 @@ HEADLINE: dict[Kind, tuple[str, ...]] = {
     "distribution": ("hit_rate",),
 }
 
-# Of all others, more is better.
-LESS_IS_BETTER = frozenset({"log_loss", "brier", "mae", "rmse"})
+# Of these measures, and of every loss, less is better.
+ERRORS = frozenset({"brier", "mae", "rmse"})
 
 
 def task_metrics(task: Task, outputs: Tensor, loss: Loss) -> dict[str, float]:
@@ -44,14 +44,14 @@ def task_metrics(task: Task, outputs: Tensor, loss: Loss) -> dict[str, float]:
 
 
 def is_better(metric: str, value: float, other: float) -> bool:
-    """Whether a value of a metric is better than another one; nothing is better or worse than NaN.
+    """Whether a value of a metric or a loss is better than another one; nothing is better or worse than NaN.
 
     >>> is_better("accuracy", 0.9, 0.8), is_better("mae", 0.9, 0.8)
     (True, False)
     """
     if math.isnan(value) or math.isnan(other):
         return False
-    return value < other if metric in LESS_IS_BETTER else value > other
+    return value < other if metric in ERRORS or metric.endswith("_loss") else value > other
 
 
-__all__ = ["HEADLINE", "LESS_IS_BETTER", "MEASURES", "Answered", "is_better", "task_metrics"]
+__all__ = ["HEADLINE", "MEASURES", "Answered", "is_better", "task_metrics"]

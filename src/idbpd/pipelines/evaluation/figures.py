@@ -10,17 +10,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from idbpd.pipelines.evaluation.loss_bins import loss_bins
+from idbpd.pipelines.evaluation.shown import loss_label
+
 RESIDUALS = ("stationarity", "infeasibility", "slackness")
 # A residual below this is drawn as this: a logarithmic axis has no zero.
 FLOOR = 1e-10
 # Residuals jump from step to step, so the largest of each window is drawn; so many windows per run.
 WINDOWS = 150
 PART_COLOURS = {"train": "C0", "test": "C1"}
-BINS = 50
 
 
-def draw_kkt_curves(history: pd.DataFrame, clock: pd.DataFrame, certificate: dict[str, Any]) -> Figure:
+def draw_kkt_curves(
+    history: pd.DataFrame, clock: pd.DataFrame, certificate: dict[str, Any], comparison: pd.DataFrame
+) -> Figure:
     """The three residuals, and the objective and the losses with their thresholds: over steps and over seconds."""
+    units = dict(zip(comparison["task"].astype(str), comparison["loss_unit"].fillna(""), strict=True))
     timed = history.merge(clock, on="step", how="left")
     length = math.ceil(len(timed) / WINDOWS)
     windows = timed.groupby(np.arange(len(timed)) // length).max()
@@ -30,22 +35,27 @@ def draw_kkt_curves(history: pd.DataFrame, clock: pd.DataFrame, certificate: dic
         residuals, losses = axes[0, column], axes[1, column]
         for residual in RESIDUALS:
             residuals.semilogy(windows[time], windows[residual].clip(lower=FLOOR), label=residual)
-        _draw_losses(losses, timed, time, certificate["tasks"])
+        _draw_losses(losses, timed, time, certificate["tasks"], units)
         losses.set_xlabel(label)
     of_each = f", largest of each {length} steps" if length > 1 else ""
     axes[0, 0].set(title=f"KKT residuals{of_each}", ylabel="residual")
-    axes[1, 0].set(title="What is minimised, and what is kept", ylabel="loss [nats]")
+    axes[1, 0].set(title="What is minimised, and what is kept", ylabel=loss_label(units.values()))
     for row in axes:
         row[1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
     return figure
 
 
-def _draw_losses(axes: Axes, timed: pd.DataFrame, time: str, tasks: Mapping[str, Mapping[str, float]]) -> None:
-    axes.plot(timed[time], timed["objective"], color="C3", label="objective f")
+def _draw_losses(
+    axes: Axes, timed: pd.DataFrame, time: str, tasks: Mapping[str, Mapping[str, float]], units: Mapping[str, str]
+) -> None:
+    # Where tasks have losses of different units, each curve says its own.
+    unit = {task: f" [{unit}]" if unit and len({*units.values()}) > 1 else "" for task, unit in units.items()}
+    priority = next((task for task in units if task not in tasks), "")
+    axes.plot(timed[time], timed["objective"], color="C3", label=f"objective f{unit.get(priority, '')}")
     for at, (name, record) in enumerate(tasks.items(), start=len(RESIDUALS) + 1):
         threshold, column = record["threshold"], f"constraint_{name}" if len(tasks) > 1 else "constraint"
         losses = timed[column] + threshold
-        axes.plot(timed[time], losses, color=f"C{at}", label=f"worst-case loss,\n{name} task")
+        axes.plot(timed[time], losses, color=f"C{at}", label=f"worst-case loss,\n{name} task{unit.get(name, '')}")
         axes.axhline(threshold, color=f"C{at}", linestyle="--", linewidth=1, label=f"its threshold {threshold:.4f}")
 
 
@@ -53,25 +63,28 @@ def draw_losses_by_task(
     losses: Mapping[str, Mapping[str, Tensor]],
     worst_cases: Mapping[str, Mapping[str, float]],
     thresholds: Mapping[str, float],
+    units: Mapping[str, str],
 ) -> Figure:
     """How the losses of the samples are distributed, by part ("train", "test") and task, with worst case and limit."""
     tasks = list(next(iter(losses.values())))
     figure = Figure(figsize=(5.5 * len(tasks), 4), layout="constrained")
     for axes, task in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
-        largest = max(float(part[task].max()) for part in losses.values())
-        edges = np.linspace(0, largest, BINS + 1)
-        for part, by_task in losses.items():
-            values, colour = by_task[task].cpu().numpy(), PART_COLOURS[part]
+        of_parts = {part: by_task[task].cpu().double().numpy() for part, by_task in losses.items()}
+        bins = loss_bins(np.concatenate(list(of_parts.values())))
+        for part, loss in of_parts.items():
+            values, colour = bins.placed(loss), PART_COLOURS[part]
             share = np.full(len(values), 100 / len(values))
             filled = {"histtype": "stepfilled", "alpha": 0.35} if part == "train" else {"histtype": "step"}
-            axes.hist(values, edges, weights=share, color=colour, label=f"{part} samples", **filled)
+            axes.hist(values, bins.edges, weights=share, color=colour, label=f"{part} samples", **filled)
             worst = worst_cases[part][task]
             axes.axvline(worst, color=colour, label=f"{part}: worst-case loss {worst:.3f}")
         if task in thresholds:
             limit = thresholds[task]
             axes.axvline(limit, color="black", linestyle="--", label=f"threshold r = {limit:.3f}")
-        axes.set(yscale="log", title=f"{task} task", xlabel="loss of a sample [nats]", ylabel="samples [%]")
-        axes.set_ylim(top=300)  # room for the legend
+        axes.set(yscale="log", xscale=bins.scale, title=f"{task} task", ylabel="samples [%]")
+        axes.set_xlabel(loss_label([units[task]]).replace("loss", "loss of a sample"))
+        # From half of one sample, so that each can be seen, to some room for the legend.
+        axes.set_ylim(50 / max(len(loss) for loss in of_parts.values()), 300)
         axes.legend(loc="upper right", fontsize="small")
     return figure
 

@@ -18,13 +18,17 @@ from idbpd.mtl import (
     FeatureScaling,
     LabelProbabilities,
     MultiTaskData,
+    measure_constant,
     measure_quality,
     sample_losses,
 )
 from idbpd.optim.oracle import Maximisers
 from idbpd.pipelines.evaluation.figures import draw_losses_by_task, draw_weights_by_task
 from idbpd.pipelines.evaluation.held_out import check_held_out
-from idbpd.pipelines.evaluation.tables import OWN, comparison_table, label_table, metrics, summary_table
+from idbpd.pipelines.evaluation.shown import loss_unit
+from idbpd.pipelines.evaluation.summary import summary_table
+from idbpd.pipelines.evaluation.tables import CONSTANT, OWN, Measured, comparison_table, label_table, metrics
+from idbpd.pipelines.evaluation.verdicts import verdict_table
 
 
 def certify(
@@ -95,24 +99,30 @@ def compare(
     model: ModelParameters,
     problem: ProblemParameters,
     split: SplitParameters,
-) -> tuple[dict[str, float], pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """The quality of the model as metrics, and next to the two others: in short, in full, and label by label.
+) -> tuple[dict[str, float], pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The quality of the model as metrics, and next to others: in short, in full, label by label, and in sentences.
 
-    Where no data were held out, all is measured on the training data alone, and named so.
+    The others are two models and a constant guess. Where no data were held out, all is measured on the training data
+    alone, and named so.
     """
+    parts, criteria = _parts(train, test, split), criteria_of(problem)
     states = {OWN: weights, "unconstrained": unconstrained_weights, "equal weights": equal_weights}
-    measured = {
-        name: {
-            part: measure_quality(trained_network(model, train, state), data, criteria_of(problem))
-            for part, data in _parts(train, test, split).items()
-        }
-        for name, state in states.items()
+    measured: Measured = {
+        **{
+            name: {
+                part: measure_quality(trained_network(model, train, state), data, criteria)
+                for part, data in parts.items()
+            }
+            for name, state in states.items()
+        },
+        CONSTANT: measure_constant(train, parts, criteria),
     }
     return (
         metrics(measured, certificate),
         summary_table(measured, certificate),
-        comparison_table(measured),
+        comparison_table(measured, {task.name: loss_unit(criteria(task).loss) for task in train.tasks}),
         label_table(measured),
+        verdict_table(measured, certificate),
     )
 
 
@@ -134,7 +144,8 @@ def draw_loss_distribution(
         for part, by_task in losses.items()
     }
     limits = {task: record["threshold"] for task, record in certificate["tasks"].items()}
-    return draw_losses_by_task(losses, worst_cases, limits)
+    units = {task.name: loss_unit(criteria(task).loss) for task in train.tasks}
+    return draw_losses_by_task(losses, worst_cases, limits, units)
 
 
 def draw_worst_case_weights(

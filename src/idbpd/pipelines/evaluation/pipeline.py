@@ -45,7 +45,7 @@ def create_pipeline() -> Pipeline:
                     "problem": "problem",
                     "split": "params:split",
                 },
-                outputs=["quality", "summary", "comparison", "label_quality"],
+                outputs=["quality", "summary", "comparison", "label_quality", "verdicts"],
                 name="compare",
             ),
             Node(
@@ -56,7 +56,7 @@ def create_pipeline() -> Pipeline:
             ),
             Node(
                 draw_kkt_curves,
-                inputs=["history", "clock", "certificate"],
+                inputs=["history", "clock", "certificate", "comparison"],
                 outputs="kkt_curves",
                 name="draw_kkt_curves",
             ),
@@ -74,7 +74,16 @@ def create_pipeline() -> Pipeline:
             ),
             Node(
                 write_report,
-                inputs=["params:dataset", "summary", "certificate", "outcome", "history", "clock"],
+                inputs=[
+                    "params:dataset",
+                    "verdicts",
+                    "summary",
+                    "comparison",
+                    "certificate",
+                    "outcome",
+                    "history",
+                    "clock",
+                ],
                 outputs="report",
                 name="write_report",
             ),

@@ -8,10 +8,13 @@ from typing import Any
 import pandas as pd
 
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
+from idbpd.pipelines.evaluation.shown import name_of, written
+from idbpd.pipelines.evaluation.tables import OWN
+from idbpd.pipelines.evaluation.verdicts import GUESS
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } h3 { font-size: 1rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .8rem; border-bottom: 1px solid #ddd; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
@@ -22,6 +25,14 @@ th:first-child, td:first-child { text-align: left; }
   .kept { color: #6fcf87; } .broken { color: #ff8a80; }
 }
 """
+KINDS = {
+    "binary": "yes or no",
+    "classes": "one of several classes",
+    "labels": "several labels, each yes or no",
+    "number": "a number",
+    "distribution": "shares of several labels",
+}
+KEYS = ("model", "part", "task", "kind", "loss_unit")  # of the comparison; all other columns are measures
 MEANING = {
     "stationarity": "how far the weights are from where no step makes the objective better under the constraints",
     "infeasibility": "by how much the worst constraint is violated on the training data",
@@ -31,7 +42,9 @@ MEANING = {
 
 def write_report(
     dataset: str,
+    verdicts: pd.DataFrame,
     summary: pd.DataFrame,
+    comparison: pd.DataFrame,
     certificate: dict[str, Any],
     outcome: dict[str, Any],
     history: pd.DataFrame,
@@ -43,6 +56,7 @@ def write_report(
     residuals = pd.DataFrame(values, columns=["residual", "value", "meaning"])
     made_with = {**outcome["made_with"], "threads": outcome["threads"], "device": outcome["device"]}
     settings = pd.DataFrame([(name, str(value)) for name, value in made_with.items()], columns=["setting", "value"])
+    figure = _figure(history, clock, certificate, comparison)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -53,15 +67,19 @@ def write_report(
 </head>
 <body>
 <h1>{html.escape(dataset)}</h1>
-{_verdicts(summary)}
+{_tasks(comparison, certificate)}
+{_limits(summary)}
+{_sentences(verdicts)}
 <h2>What was reached</h2>
 {_table(summary)}
+<h2>Quality of every task</h2>
+{_quality(comparison, certificate)}
 <h2>The certificate</h2>
 <p>Recomputed in float64 from the saved weights. Zero in all three is a point that satisfies the KKT conditions.</p>
 {_table(residuals, "text")}
 <h2>How it got there</h2>
 <p>{html.escape(solver)}.</p>
-<img alt="KKT residuals and losses over time" src="data:image/png;base64,{_figure(history, clock, certificate)}">
+<img alt="KKT residuals and losses over time" src="data:image/png;base64,{figure}">
 <h2>What it was made with</h2>
 {_table(settings, "text")}
 </body>
@@ -69,7 +87,22 @@ def write_report(
 """
 
 
-def _verdicts(summary: pd.DataFrame) -> str:
+def _tasks(comparison: pd.DataFrame, certificate: dict[str, Any]) -> str:
+    """What every task predicts, the priority task first."""
+    lines = []
+    for task, kind in _ordered(comparison, certificate).items():
+        rank = "keeps a limit" if task in certificate["tasks"] else "has priority"
+        lines.append(f"<li><b>{html.escape(task)}</b> {rank}; it predicts {KINDS.get(kind, kind)}</li>")
+    return "<ul>\n" + "\n".join(lines) + "\n</ul>"
+
+
+def _ordered(comparison: pd.DataFrame, certificate: dict[str, Any]) -> dict[str, str]:
+    """The kinds of the tasks by name, the priority task first."""
+    kinds = dict(zip(comparison["task"].astype(str), comparison["kind"], strict=True))
+    return {task: kinds[task] for task in sorted(kinds, key=lambda task: task in certificate["tasks"])}
+
+
+def _limits(summary: pd.DataFrame) -> str:
     """A sentence for every limit: whether it is kept."""
     lines = []
     for what, loss, limit in zip(summary.iloc[:, 0], summary.iloc[:, 1], summary["limit"], strict=True):
@@ -81,11 +114,41 @@ def _verdicts(summary: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def _sentences(verdicts: pd.DataFrame) -> str:
+    """What the model does not achieve, and where another one is better."""
+    lines = [
+        f'<li class="{"broken" if about == GUESS else "other"}">{html.escape(sentence)}</li>'
+        for about, sentence in verdicts.itertuples(index=False)
+    ]
+    return "<ul>\n" + "\n".join(lines) + "\n</ul>" if lines else ""
+
+
+def _quality(comparison: pd.DataFrame, certificate: dict[str, Any]) -> str:
+    """A table per task: its measures, those of its kind, on the training part and next to other models."""
+    parts = []
+    for task, kind in _ordered(comparison, certificate).items():
+        rows = comparison[comparison["task"].astype(str) == task].set_index(["model", "part"])
+        unseen = "test" if "test" in rows.index.get_level_values("part") else "train"
+        measures = [name for name in rows.columns if name not in KEYS and rows[name].notna().any()]
+        columns = {
+            f"{model}, {part}": [written(name, float(value)) for name, value in row[measures].items()]
+            for (model, part), row in rows.iterrows()
+            if model == OWN or part == unseen
+        }
+        unit = rows["loss_unit"].fillna("").iloc[0]
+        of_losses = f", losses in {unit}" if unit else ""
+        table = pd.DataFrame({"measure": [name_of(name) for name in measures], **columns})
+        parts.append(f"<h3>{html.escape(task)} ({html.escape(kind)}{of_losses})</h3>\n{_table(table)}")
+    return "\n".join(parts)
+
+
 def _table(frame: pd.DataFrame, kind: str = "numbers") -> str:
     return frame.fillna("").to_html(index=False, border=0, escape=True, classes=kind)
 
 
-def _figure(history: pd.DataFrame, clock: pd.DataFrame, certificate: dict[str, Any]) -> str:
+def _figure(
+    history: pd.DataFrame, clock: pd.DataFrame, certificate: dict[str, Any], comparison: pd.DataFrame
+) -> str:
     content = io.BytesIO()
-    draw_kkt_curves(history, clock, certificate).savefig(content, format="png", dpi=120)
+    draw_kkt_curves(history, clock, certificate, comparison).savefig(content, format="png", dpi=120)
     return base64.b64encode(content.getvalue()).decode()

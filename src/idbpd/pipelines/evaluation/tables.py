@@ -1,22 +1,31 @@
-"""What was measured, as tables: a short one for the end of a run, and two complete ones."""
+"""What was measured, as complete tables and as tracked numbers."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from idbpd.mtl import TaskQuality
+from idbpd.mtl import LabelQuality, TaskQuality
 
-# Quality by model, part of the data ("train", "test") and task.
+# Quality by model, part of the data ("train", "test") and task. A model need not have all parts and tasks.
 Measured = Mapping[str, Mapping[str, Mapping[str, TaskQuality]]]
 
 OWN = "constrained"  # the model that a run is about
+CONSTANT = "constant guess"  # the best answers that do not look at the features
 
 
-def comparison_table(measured: Measured) -> pd.DataFrame:
-    """The quality of every model on every part and task, one row each."""
+def comparison_table(measured: Measured, loss_units: Mapping[str, str]) -> pd.DataFrame:
+    """The quality of every model on every part and task, one row each; a task's measures are those of its kind."""
     rows = [
-        {"model": model, "part": part, "task": task, **_without_labels(quality)}
+        {
+            "model": model,
+            "part": part,
+            "task": task,
+            "kind": quality.kind,
+            "loss_unit": loss_units.get(task, ""),
+            **quality.values,
+        }
         for model, parts in measured.items()
         for part, tasks in parts.items()
         for task, quality in tasks.items()
@@ -33,16 +42,21 @@ def label_table(measured: Measured) -> pd.DataFrame:
         for task, quality in tasks.items()
         for label, found in quality.labels.items()
     ]
-    return pd.DataFrame(rows)
+    columns = ["model", "part", "task", "label", *LabelQuality._fields]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def metrics(measured: Measured, certificate: Mapping[str, Any]) -> dict[str, float]:
-    """The quality of the run's own model as it is tracked: ``test_<task>_hit_rate`` and so on."""
+    """The quality of the run's own model as it is tracked: ``test_<task>_accuracy`` and so on.
+
+    A measure that is not defined on a part is left out.
+    """
     values = {
         f"{part}_{task}_{name}": value
         for part, tasks in measured[OWN].items()
         for task, quality in tasks.items()
-        for name, value in _without_labels(quality).items()
+        for name, value in quality.values.items()
+        if name not in quality.metrics or not math.isnan(value)
     }
     held_out, tasks = certificate["held_out"], certificate["tasks"]
     if held_out is not None:
@@ -58,44 +72,11 @@ def metrics(measured: Measured, certificate: Mapping[str, Any]) -> dict[str, flo
     return values
 
 
-def summary_table(measured: Measured, certificate: Mapping[str, Any]) -> pd.DataFrame:
-    """The most important numbers, a column per model, with the limits and whether the run's own model keeps them."""
-    limits = {task: record["threshold"] for task, record in certificate["tasks"].items()}
-    held_out = certificate["held_out"]
-    part = "train" if held_out is None else "test"
-    suffix = "" if held_out is None else ", test"
-    rows: dict[str, dict[str, str]] = {}
-    for task in measured[OWN]["train"]:
-        rows[f"{task}: worst-case loss"] = _row(measured, "train", task, "worst_case_loss", "{:.4f}")
-        if task in limits:
-            own = measured[OWN]["train"][task].worst_case_loss
-            rows[f"{task}: worst-case loss"]["limit"] = (
-                f"{limits[task]:.4f} {'kept' if _keeps(own, limits[task]) else 'BROKEN'}"
-            )
-    for task in limits if held_out is not None else ():
-        found = held_out["tasks"][task]
-        rows[f"{task}: the same, test"] = _row(measured, "test", task, "worst_case_loss", "{:.4f}")
-        rows[f"{task}: the same, test"]["limit"] = f"{limits[task]:.4f} {'kept' if found['holds'] else 'BROKEN'}"
-        answer = "yes" if found["holds"] else "no"
-        rows[f"{task}: holds on unseen data"] = {OWN: f"{answer}, bound {found['upper_bound']:.4f}"}
-    for task in measured[OWN]["train"]:
-        rows[f"{task}: hit rate{suffix}"] = _row(measured, part, task, "hit_rate", "{:.1%}")
-    for residual in ("stationarity", "infeasibility", "slackness"):
-        rows[residual] = {OWN: f"{certificate[residual]:.1e}"}
-    rows["solver"] = {OWN: certificate["status"]}
-    columns = [OWN, "limit", *(model for model in measured if model != OWN)]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).fillna("")
-    return table.rename_axis("task: what").reset_index()
+def priority_of(measured: Measured, certificate: Mapping[str, Any]) -> str:
+    """The task without a limit."""
+    return next(task for task in measured[OWN]["train"] if task not in certificate["tasks"])
 
 
-def _row(measured: Measured, part: str, task: str, name: str, form: str) -> dict[str, str]:
-    return {model: form.format(getattr(parts[part][task], name)) for model, parts in measured.items()}
-
-
-def _keeps(loss: float, limit: float) -> bool:
+def keeps(loss: float, limit: float) -> bool:
     """Whether a solver kept a limit, up to the digits that are shown."""
     return loss <= limit + 5e-5
-
-
-def _without_labels(quality: TaskQuality) -> dict[str, float]:
-    return {name: value for name, value in quality._asdict().items() if name != "labels"}

@@ -1,0 +1,92 @@
+"""Plain sentences about what a reader of the numbers should not overlook."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from idbpd.experiment.thresholds import GUESSING
+from idbpd.mtl import HEADLINE, TaskQuality, is_better
+from idbpd.pipelines.evaluation.shown import WORST_CASE, name_of, written, written_of
+from idbpd.pipelines.evaluation.tables import CONSTANT, OWN, Measured, keeps, priority_of
+
+COLUMNS = ("about", "verdict")
+# What a sentence is about.
+GUESS, BETTER, BROKEN = "no better than a guess", "another model is better", "another model breaks a limit"
+
+
+class Verdict(NamedTuple):
+    """A sentence, and what it is about."""
+
+    about: str
+    sentence: str
+
+
+def verdict_table(measured: Measured, certificate: Mapping[str, Any]) -> pd.DataFrame:
+    """All sentences, warnings about the run's own model first."""
+    found = [*_guesses(measured, certificate), *_better(measured, certificate), *_broken(measured, certificate)]
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def _guesses(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verdict]:
+    """The tasks in which the run's own model is not clearly better than a constant."""
+    part, where = _judged_on(certificate)
+    for task, guess in measured.get(CONSTANT, {}).get(part, {}).items():
+        own = measured[OWN][part][task]
+        # Written so that a loss that is not a number is warned about too.
+        if not own.worst_case_loss <= GUESSING * guess.worst_case_loss:
+            yield Verdict(
+                GUESS,
+                f"{OWN} is not clearly better than a {CONSTANT} in {_named(task, measured, certificate)} {where}: "
+                f"{_against(WORST_CASE, own, guess)}",
+            )
+
+
+def _better(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verdict]:
+    """Where another model is better, by the worst case or by the measures that a summary shows."""
+    part, where = _judged_on(certificate)
+    for model in _others(measured):
+        for task, theirs in measured[model].get(part, {}).items():
+            own = measured[OWN][part][task]
+            found = [name for name in (*HEADLINE[own.kind], WORST_CASE) if _is_better(name, theirs, own)]
+            if found:
+                named = _named(task, measured, certificate)
+                numbers = ", ".join(_against(name, theirs, own) for name in found)
+                yield Verdict(BETTER, f"{model} is better in {named} {where}: {numbers}")
+
+
+def _broken(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verdict]:
+    """Limits that another model breaks on the training data, where the run's own model had to keep them."""
+    for model in _others(measured):
+        for task, record in certificate["tasks"].items():
+            quality, limit = measured[model].get("train", {}).get(task), record["threshold"]
+            if quality is not None and not keeps(quality.worst_case_loss, limit):
+                yield Verdict(
+                    BROKEN,
+                    f"{model} breaks the limit of {_named(task, measured, certificate)} on the training data: "
+                    f"worst-case loss {written_of(quality, WORST_CASE)}, limit {written(WORST_CASE, limit)}",
+                )
+
+
+def _others(measured: Measured) -> Iterator[str]:
+    return (model for model in measured if model not in (OWN, CONSTANT))
+
+
+def _judged_on(certificate: Mapping[str, Any]) -> tuple[str, str]:
+    return ("train", "on the training data") if certificate["held_out"] is None else ("test", "on unseen data")
+
+
+def _named(task: str, measured: Measured, certificate: Mapping[str, Any]) -> str:
+    if task != priority_of(measured, certificate):
+        return f"the {task} task"
+    return "the priority task" if task == "priority" else f"the priority task ({task})"
+
+
+def _is_better(measure: str, theirs: TaskQuality, own: TaskQuality) -> bool:
+    """Better, and so in the digits that are shown."""
+    value, ours = theirs.values[measure], own.values[measure]
+    return is_better(measure, value, ours) and written(measure, value) != written(measure, ours)
+
+
+def _against(measure: str, one: TaskQuality, other: TaskQuality) -> str:
+    return f"{name_of(measure)} {written_of(one, measure)} against {written_of(other, measure)}"
