@@ -41,6 +41,7 @@ class Finished(NamedTuple):
     summary: pd.DataFrame
     comparison: pd.DataFrame
     labels: pd.DataFrame
+    verdicts: pd.DataFrame
 
 
 def _run(data: MultiTaskData, split: SplitParameters = SPLIT) -> Finished:
@@ -57,7 +58,7 @@ def _run(data: MultiTaskData, split: SplitParameters = SPLIT) -> Finished:
 
 def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
     data = small_tasks(3)
-    threshold, certificate, history, clock, quality, summary, *_ = _run(data)
+    threshold, certificate, history, clock, quality, summary, comparison, *_ = _run(data)
     assert list(threshold["tasks"]) == ["second", "third"]
     assert threshold["threshold"] == [record["threshold"] for record in threshold["tasks"].values()]
     for name, record in threshold["tasks"].items():
@@ -73,7 +74,7 @@ def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
     for column in ("constraint", "multiplier"):
         largest = history[[f"{column}_second", f"{column}_third"]].max(axis=1)
         pd.testing.assert_series_equal(history[column], largest, check_names=False)
-    over_steps, over_seconds = draw_kkt_curves(history, clock, certificate).axes[2:]
+    over_steps, over_seconds = draw_kkt_curves(history, clock, certificate, comparison).axes[2:]
     assert len(over_steps.get_lines()) == len(over_seconds.get_lines()) == 5  # f, and two losses with two thresholds
 
 
@@ -101,37 +102,46 @@ def test_one_constraint_task_is_tracked_as_a_number_without_columns_of_its_own()
     threshold, certificate, history, _, quality, *_ = _run(small_tasks(2))
     assert threshold["threshold"] == threshold["tasks"]["second"]["threshold"] == certificate["threshold"]
     assert "constraint_second" not in history
-    per_task = ("mean_loss", "worst_case_loss", "maximum_loss", "cvar_loss", "hit_rate", "ranking_precision")
+    losses = ("mean_loss", "worst_case_loss", "maximum_loss", "cvar_loss")
+    of_the_kind = ("hit_rate", "ranking_precision", "roc_auc", "average_precision", "log_loss", "brier")
     expected = {
-        f"{part}_{task}_{name}" for part in ("train", "test") for task in ("first", "second") for name in per_task
+        f"{part}_{task}_{name}"
+        for part in ("train", "test")
+        for task in ("first", "second")
+        for name in losses + of_the_kind
     }
     assert set(quality) == expected | {"test_constraint_holds", "test_second_upper_bound"}
 
 
-def test_three_models_are_compared_on_both_parts_task_by_task_and_label_by_label() -> None:
-    *_, quality, summary, comparison, labels = _run(small_tasks(2))
-    assert list(summary.columns) == ["task: what", "constrained", "limit", "unconstrained", "equal weights"]
-    answer = str(summary.set_index("task: what").loc["second: holds on unseen data", "constrained"])
-    assert answer.startswith(("yes, bound", "no, bound"))
+def test_models_and_a_guess_are_compared_on_both_parts_task_by_task_and_label_by_label() -> None:
+    *_, quality, summary, comparison, labels, verdicts = _run(small_tasks(2))
+    models = ["constrained", "unconstrained", "equal weights", "constant guess"]
+    assert list(summary.columns) == ["task: what", "constrained", "limit", *models[1:]]
     rows = comparison.set_index(["model", "part", "task"])
-    assert len(rows) == 3 * 2 * 2
+    assert len(rows) == 4 * 2 * 2
     for part in ("train", "test"):
         for task in ("first", "second"):
-            assert quality[f"{part}_{task}_cvar_loss"] == rows.loc[("constrained", part, task), "cvar_loss"]
+            for name in ("cvar_loss", "roc_auc"):
+                assert quality[f"{part}_{task}_{name}"] == rows.loc[("constrained", part, task), name]
     # What each model minimises, it has the least of; forty steps do not end exactly there.
     means = rows["mean_loss"].xs("train", level="part").groupby("model").sum()
     assert means["equal weights"] <= means.min() + 1e-2
     worst = rows["worst_case_loss"].xs(("train", "first"), level=("part", "task"))
     assert worst["unconstrained"] <= worst.min() + 1e-2
-    assert len(labels) == 3 * 2 * 2 * 2
+    assert worst["constant guess"] == worst.max()
+    assert len(labels) == 4 * 2 * 2 * 2
     assert set(labels["label"]) == {"first0", "first1", "second0", "second1"}
+    assert verdicts["verdict"].str.startswith("unconstrained breaks the limit of the second task").sum() == 1
 
 
 def test_without_held_out_data_nothing_is_called_test() -> None:
-    *_, quality, summary, comparison, _ = _run(small_tasks(2), SPLIT.model_copy(update={"test_fraction": 0.0}))
+    *_, quality, summary, comparison, _, verdicts = _run(
+        small_tasks(2), SPLIT.model_copy(update={"test_fraction": 0.0})
+    )
     assert not [name for name in quality if "test" in name]
     assert not summary["task: what"].str.contains("test|unseen").any()
     assert set(comparison["part"]) == {"train"}
+    assert not verdicts["verdict"].str.contains("test|unseen").any()
 
 
 def test_the_clock_goes_on_with_every_step_of_the_history() -> None:

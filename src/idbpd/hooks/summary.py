@@ -33,10 +33,11 @@ class SummaryHook:
         console = Console(width=None if Console().is_terminal else 120)
         outputs = [node_output for node in pipeline.nodes for node_output in node.outputs]
         for name in outputs:
-            title, fit = (_metadata(catalog, name).get(key) for key in (SHOW, FIT))
-            frame = catalog.load(name) if title else pd.DataFrame()
+            metadata = _metadata(catalog, name)
+            frame = catalog.load(name) if metadata.get(SHOW) else pd.DataFrame()
             if len(frame):
-                console.print(_fitting(title, frame, console) if fit else _table(title, frame))
+                title = metadata[SHOW]
+                console.print(_fitting(title, frame, console) if metadata.get(FIT) else _table(title, frame))
         for name in outputs:
             command, path = _metadata(catalog, name).get(COMMAND), getattr(catalog[name], "path", None)
             if command and path:

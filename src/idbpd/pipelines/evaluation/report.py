@@ -127,17 +127,16 @@ def _quality(comparison: pd.DataFrame, certificate: dict[str, Any]) -> str:
     """A table per task: its measures, those of its kind, on the training part and next to other models."""
     parts = []
     for task, kind in _ordered(comparison, certificate).items():
-        rows = comparison[comparison["task"].astype(str) == task].set_index(["model", "part"])
-        unseen = "test" if "test" in rows.index.get_level_values("part") else "train"
+        rows = comparison[comparison["task"].astype(str) == task]
+        unseen = "test" if "test" in set(rows["part"]) else "train"
+        rows = rows[(rows["part"] == unseen) | (rows["model"] == OWN)]
         measures = [name for name in rows.columns if name not in KEYS and rows[name].notna().any()]
-        columns = {
-            f"{model}, {part}": [written(name, float(value)) for name, value in row[measures].items()]
-            for (model, part), row in rows.iterrows()
-            if model == OWN or part == unseen
-        }
+        table = pd.DataFrame({"measure": [name_of(name) for name in measures]})
+        for record in rows.to_dict("records"):
+            column = f"{record['model']}, {record['part']}"
+            table[column] = [written(name, float(record[name])) for name in measures]
         unit = rows["loss_unit"].fillna("").iloc[0]
         of_losses = f", losses in {unit}" if unit else ""
-        table = pd.DataFrame({"measure": [name_of(name) for name in measures], **columns})
         parts.append(f"<h3>{html.escape(task)} ({html.escape(kind)}{of_losses})</h3>\n{_table(table)}")
     return "\n".join(parts)
 
@@ -146,9 +145,7 @@ def _table(frame: pd.DataFrame, kind: str = "numbers") -> str:
     return frame.fillna("").to_html(index=False, border=0, escape=True, classes=kind)
 
 
-def _figure(
-    history: pd.DataFrame, clock: pd.DataFrame, certificate: dict[str, Any], comparison: pd.DataFrame
-) -> str:
+def _figure(history: pd.DataFrame, clock: pd.DataFrame, certificate: dict[str, Any], comparison: pd.DataFrame) -> str:
     content = io.BytesIO()
     draw_kkt_curves(history, clock, certificate, comparison).savefig(content, format="png", dpi=120)
     return base64.b64encode(content.getvalue()).decode()
