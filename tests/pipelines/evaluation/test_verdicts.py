@@ -29,7 +29,7 @@ def test_it_is_said_where_another_model_breaks_a_limit() -> None:
 
 def test_a_task_that_is_no_better_than_a_guess_is_warned_about_first() -> None:
     table = verdict_table(measured(), CERTIFICATE)
-    assert list(table.itertuples(index=False, name=None))[0] == (
+    assert next(table.itertuples(index=False, name=None)) == (
         GUESS,
         "constrained is not clearly better than a constant guess in the hours task on unseen data: worst-case loss "
         "0.8000 against 0.8000",
