@@ -11,8 +11,8 @@ from idbpd.pipelines.evaluation.shown import WORST_CASE, name_of, written, writt
 from idbpd.pipelines.evaluation.tables import CONSTANT, OWN, Measured, keeps, priority_of
 
 COLUMNS = ("about", "verdict")
-# What a sentence is about.
-GUESS, BETTER, BROKEN = "no better than a guess", "another model is better", "another model breaks a limit"
+# What a sentence is about: the model is no better than a guess, another one is better, another one breaks a limit.
+GUESS, BETTER, BROKEN = "warning", "better", "limit"
 
 
 class Verdict(NamedTuple):
