@@ -72,9 +72,12 @@ def test_it_prints_the_results_and_where_to_look(finished: Finished) -> None:
     for text in (
         "priority: worst-case loss",
         "constraint: worst-case loss",
+        "priority: the same, test",
         "constraint: the same, test",
-        "constraint: holds on unseen data",
+        "constraint: its bound, test",
         "equal weights",
+        "constant guess",
+        "unconstrained breaks the limit of the constraint task",
         " kept",
         "stationarity",
         "infeasibility",

@@ -14,8 +14,8 @@ def _sentences(about: str, models: Measured | None = None) -> list[str]:
 
 def test_it_is_said_where_another_model_is_better_in_the_digits_that_are_shown() -> None:
     assert _sentences(BETTER) == [
-        "equal weights is better in the priority task (income) on unseen data: accuracy 87.1% against 86.0%",
-        "equal weights is better in the topics task on unseen data: worst-case loss 0.4800 against 0.4900",
+        "equal weights is better in the priority task (income) on unseen data: accuracy 87.1% against 86.0%; "
+        "in the topics task: worst-case loss 0.4800 against 0.4900",
         "each alone is better in the hours task on unseen data: MAE 2.1 against 2.315, R2 0.500 against 0.400, "
         "worst-case loss 0.7500 against 0.8000",
     ]
@@ -34,13 +34,15 @@ def test_a_task_that_is_no_better_than_a_guess_is_warned_about_first() -> None:
         "constrained is not clearly better than a constant guess in the hours task on unseen data: worst-case loss "
         "0.8000 against 0.8000",
     )
-    assert len(_sentences(GUESS)) == 1
 
 
 def test_a_loss_that_is_not_a_number_is_not_better_than_a_guess() -> None:
     own = measured()[OWN]
     broken = {**own, "test": {**own["test"], "income": quality("income", math.nan)}}
-    assert len(_sentences(GUESS, {**measured(), OWN: broken})) == 2
+    (sentence,) = _sentences(GUESS, {**measured(), OWN: broken})
+    assert (
+        "in the priority task (income) on unseen data: worst-case loss not defined against 0.6900; in the h" in sentence
+    )
 
 
 def test_a_guess_is_no_competitor() -> None:
@@ -59,7 +61,7 @@ def test_the_default_name_of_the_priority_task_is_not_said_twice() -> None:
         CERTIFICATE,
     )
     said = "equal weights is better in the priority task on unseen data: accuracy 87.1% against 86.0%"
-    assert said in table["verdict"].tolist()
+    assert table["verdict"].str.startswith(said).sum() == 1
 
 
 def test_without_a_test_part_the_training_data_are_named() -> None:

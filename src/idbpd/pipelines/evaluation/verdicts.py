@@ -31,41 +31,47 @@ def verdict_table(measured: Measured, certificate: Mapping[str, Any]) -> pd.Data
 def _guesses(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verdict]:
     """The tasks in which the run's own model is not clearly better than a constant."""
     part, where = _judged_on(certificate)
+    own, found = measured[OWN][part], {}
     for task, guess in measured.get(CONSTANT, {}).get(part, {}).items():
-        own = measured[OWN][part][task]
         # Written so that a loss that is not a number is warned about too.
-        if not own.worst_case_loss <= GUESSING * guess.worst_case_loss:
-            yield Verdict(
-                GUESS,
-                f"{OWN} is not clearly better than a {CONSTANT} in {_named(task, measured, certificate)} {where}: "
-                f"{_against(WORST_CASE, own, guess)}",
-            )
+        if not own[task].worst_case_loss <= GUESSING * guess.worst_case_loss:
+            found[_named(task, measured, certificate)] = _against(WORST_CASE, own[task], guess)
+    if found:
+        yield Verdict(GUESS, f"{OWN} is not clearly better than a {CONSTANT} {_joined('in', found, where)}")
 
 
 def _better(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verdict]:
     """Where another model is better, by the worst case or by the measures that a summary shows."""
     part, where = _judged_on(certificate)
     for model in _others(measured):
+        found = {}
         for task, theirs in measured[model].get(part, {}).items():
             own = measured[OWN][part][task]
-            found = [name for name in (*HEADLINE[own.kind], WORST_CASE) if _is_better(name, theirs, own)]
-            if found:
-                named = _named(task, measured, certificate)
-                numbers = ", ".join(_against(name, theirs, own) for name in found)
-                yield Verdict(BETTER, f"{model} is better in {named} {where}: {numbers}")
+            better = [name for name in (*HEADLINE[own.kind], WORST_CASE) if _is_better(name, theirs, own)]
+            if better:
+                numbers = ", ".join(_against(name, theirs, own) for name in better)
+                found[_named(task, measured, certificate)] = numbers
+        if found:
+            yield Verdict(BETTER, f"{model} is better {_joined('in', found, where)}")
 
 
 def _broken(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verdict]:
     """Limits that another model breaks on the training data, where the run's own model had to keep them."""
     for model in _others(measured):
+        found = {}
         for task, record in certificate["tasks"].items():
             quality, limit = measured[model].get("train", {}).get(task), record["threshold"]
             if quality is not None and not keeps(quality.worst_case_loss, limit):
-                yield Verdict(
-                    BROKEN,
-                    f"{model} breaks the limit of {_named(task, measured, certificate)} on the training data: "
-                    f"worst-case loss {written_of(quality, WORST_CASE)}, limit {written(WORST_CASE, limit)}",
-                )
+                numbers = f"worst-case loss {written_of(quality, WORST_CASE)}, limit {written(WORST_CASE, limit)}"
+                found[_named(task, measured, certificate)] = numbers
+        if found:
+            yield Verdict(BROKEN, f"{model} breaks the limit {_joined('of', found, 'on the training data')}")
+
+
+def _joined(word: str, found: Mapping[str, str], where: str) -> str:
+    """What was found, task by task, as one end of a sentence."""
+    (task, numbers), *more = found.items()
+    return "; ".join([f"{word} {task} {where}: {numbers}", *(f"{word} {task}: {numbers}" for task, numbers in more)])
 
 
 def _others(measured: Measured) -> Iterator[str]:
