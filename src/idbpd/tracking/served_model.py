@@ -67,8 +67,8 @@ class ServedModel(PythonModel):
 
 
 def _repeated(cells: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Identifiers as they were given: pandas turns whole numbers into floats where one is missing, and null into NaN."""
-    given = [None if cell is None or cell != cell else cell for cell in cells.tolist()]
+    """Identifiers as they were given: pandas has turned null into NaN, and whole numbers beside it into floats."""
+    given = cells.astype(object).where(cells.notna(), None).tolist()
     whole = [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in given]
     return pd.Series(whole, index=cells.index, dtype=object)
 
