@@ -32,7 +32,7 @@ def test_the_columns_are_read_as_they_are_with_their_gaps(tmp_path: Path, kind: 
         path.write_text(ARFF)
     file = _load(path)
     assert list(file.frame.columns) == ["age", "flag", "size"]
-    encoding = fit_encoding(table_of(*(number(name, [0.0, 4.0]) for name in file.frame)), np.arange(2))
+    encoding = fit_encoding(table_of(*(number(str(name), [0.0, 4.0]) for name in file.frame)), np.arange(2))
     matrix, replaced = encode(file.frame, encoding)
     assert matrix.tolist() == [[1, 0, 2], [3, 1, 2]]
     assert replaced == ["", "size missing, 2 used"]

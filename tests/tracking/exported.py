@@ -1,6 +1,7 @@
 """Small models as training exports them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -64,7 +65,7 @@ def mixed_model(seed: int = 0) -> ExportedModel:
     torch.manual_seed(seed)
     network = SharedNetwork(width, 5, [len(task.outputs) for task in MIXED])
     two = np.arange(2)
-    example = [
+    example: list[dict[str, Any]] = [
         {
             "age": 30,
             "work": "Private",

@@ -112,9 +112,9 @@ def test_no_row_ends_the_scoring_of_the_others(folder: Path) -> None:
     TrackedModelDataset(filepath=str(folder), run=RUN).save(model)
     served = mlflow.pyfunc.load_model(str(folder))
     frame = _rows(model, 4).astype(object)
-    frame["work"] = ["Alien", None, 3.0, True]
-    frame["age"] = ["old", " 12", np.inf, 7]
-    frame["joined"] = ["soon", "2020-01-01", 5, None]
+    frame["work"] = pd.Series(["Alien", None, 3.0, True], dtype=object)
+    frame["age"] = pd.Series(["old", " 12", np.inf, 7], dtype=object)
+    frame["joined"] = pd.Series(["soon", "2020-01-01", 5, None], dtype=object)
     answer = served.predict(frame[frame.columns[::-1]].drop(columns="plan").assign(more=1))
     assert list(answer.columns) == [*(name for task in MIXED for name in task.columns), "replaced"]
     assert np.isfinite(answer[["income:>50K", "spend"]].to_numpy(float)).all()
