@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from idbpd.mtl import (
+    AnswerNetwork,
     CrossEntropy,
-    LabelProbabilities,
     Logistic,
     Meaning,
     MultiTaskData,
@@ -59,7 +59,7 @@ def test_no_constant_is_better_than_the_guess() -> None:
 
 
 def test_probabilities_of_every_task_sum_to_one() -> None:
-    model = LabelProbabilities(seeded_network(6, 5, (3, 2), seed=0))
+    model = AnswerNetwork(seeded_network(6, 5, (3, 2), seed=0))
     probabilities = model(torch.randn(7, 6))
     assert probabilities.shape == (7, 5)
     torch.testing.assert_close(probabilities[:, :3].sum(dim=1), torch.ones(7))

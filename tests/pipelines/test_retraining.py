@@ -1,5 +1,6 @@
 """What a new model must pass, and how the one in use is measured."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from idbpd.errors import ConfigurationError
 from idbpd.experiment.parameters import ProblemParameters
 from idbpd.experiment.problem import criteria_of
 from idbpd.experiment.provenance import changed, program_fingerprints
-from idbpd.mtl import MultiTaskData, SharedNetwork, Task, measure_quality
+from idbpd.mtl import Meaning, MultiTaskData, Task
 from idbpd.pipelines.retraining import parameters
 from idbpd.pipelines.retraining.gates import GATES, Evidence, Gate, GateOptions, GateResult
 from idbpd.pipelines.retraining.nodes import judge, measure_champion
@@ -69,66 +70,98 @@ def test_the_first_model_has_nobody_to_beat_and_other_tasks_can_be_accepted() ->
 
 
 class _Served(NamedTuple):
-    """A network behind the interface of a served model."""
+    """A champion that answers the same whatever it is asked; it keeps the question."""
 
-    version: int
-    features: list[str]
     columns: list[str]
-    network: SharedNetwork
+    said: dict[str, Any]
+    kinds: dict[str, str]
+    asked: list[pd.DataFrame]
+    version: int = 7
 
-    def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
-        assert list(features.columns) == self.features
-        with torch.no_grad():
-            logits = self.network(torch.tensor(features.to_numpy(np.float32)))
-        return pd.DataFrame(torch.cat([part.softmax(-1) for part in logits], dim=-1).numpy(), columns=self.columns)
+    def answers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        self.asked.append(rows)
+        return pd.DataFrame(self.said)
 
 
-@pytest.fixture
-def test_part() -> MultiTaskData:
-    features = torch.randn(20, 3)
-    rows = torch.arange(0, 20, 2)
-    targets = torch.nn.functional.one_hot(torch.arange(10) % 2, 2).float()
-    return MultiTaskData(
-        features, (Task("first", ("a", "b"), rows, targets), Task("limited", ("c", "d"), rows, targets))
-    )
+ROWS = {"train": torch.arange(0, 4), "test": torch.tensor([5, 4, 6])}
+GRADES = torch.tensor([[12.0], [8.0]])
+MEANINGS = {
+    "distribution": Meaning(),
+    "classes": Meaning("classes"),
+    "labels": Meaning("labels"),
+    "binary": Meaning("binary", other="no"),
+    "number": Meaning("number", center=10.0, scale=4.0),
+}
+PROBABILITIES = {"first:a": [0.9, 0.5, 0.2], "first:b": [0.1, 0.5, 0.8]}
+SAID: dict[str, dict[str, Any]] = {
+    "distribution": PROBABILITIES,
+    "classes": {"first": ["a", "a", "b"], **PROBABILITIES},
+    "labels": PROBABILITIES,
+    "binary": {"first": ["a", "a", "no"], "first:a": PROBABILITIES["first:a"]},
+    "number": {"first": [14.0, 0.0, 8.0]},
+}
+# The second sample of the test part has no target.
+TARGETS = {
+    "binary": torch.tensor([[1.0], [0.0]]),
+    "number": (GRADES - 10) / 4,
+}
+LOSS = {
+    "distribution": [-math.log(0.9), -math.log(0.8)],
+    "classes": [-math.log(0.9), -math.log(0.8)],
+    "labels": [-math.log(0.9), -math.log(0.8)],
+    "binary": [-math.log(0.9), -math.log(0.8)],
+    "number": [0.25, 0.0],
+}
+
+
+def _test_part(kind: str) -> MultiTaskData:
+    targets = TARGETS.get(kind, torch.eye(2))
+    outputs = ("a", "b")[: targets.shape[1]]
+    members = torch.tensor([0, 2])
+    limited = Task("limited", ("c",), members, torch.ones(2, 1))
+    return MultiTaskData(torch.randn(3, 3), (Task("first", outputs, members, targets, MEANINGS[kind]), limited))
 
 
 @pytest.fixture
 def table() -> TaskTable:
-    return TaskTable(np.zeros((4, 3), np.float32), ("u", "v", "w"), np.ones((4, 2), np.int8), ("a", "b"))
+    features = np.arange(21, dtype=np.float32).reshape(7, 3)
+    return TaskTable(features, ("u", "v", "w"), np.ones((7, 2), np.int8), ("a", "b"))
 
 
-SCALING = {"center": torch.tensor([1.0, 2.0, 3.0]), "scale": torch.tensor([2.0, 1.0, 0.5])}
-COLUMNS = ["first:a", "first:b", "limited:c", "limited:d"]
-
-
-def test_the_champion_is_measured_as_the_new_model_is(test_part: MultiTaskData, table: TaskTable) -> None:
-    network = SharedNetwork(3, 4, (2, 2))
-    raw = MultiTaskData(test_part.features * SCALING["scale"] + SCALING["center"], test_part.tasks)
-    expected = measure_quality(network, raw, criteria_of(PROBLEM))["first"].worst_case_loss
-    measured = measure_champion(_Served(7, ["u", "v", "w"], COLUMNS, network), table, test_part, SCALING, PROBLEM)
+@pytest.mark.parametrize("kind", list(MEANINGS))
+def test_the_champion_is_measured_on_the_raw_rows_of_the_test_part(kind: str, table: TaskTable) -> None:
+    said = {**SAID[kind], "limited:c": [1.0] * 3, "firsts:a": [0.0] * 3, "replaced": [""] * 3}
+    champion = _Served(["w", "u"], said, {"first": kind}, [])
+    test = _test_part(kind)
+    measured = measure_champion(champion, table, test, ROWS, PROBLEM)
     assert measured["version"] == 7
-    assert measured["priority_loss"] == pytest.approx(expected, rel=1e-5)
+    expected = criteria_of(PROBLEM)(test.priority).worst(torch.tensor(LOSS[kind], dtype=torch.float64)).value.item()
+    assert measured["priority_loss"] == pytest.approx(expected, rel=1e-6)
+    (asked,) = champion.asked
+    assert asked["u"].tolist() == [15, 12, 18]
 
 
 @pytest.mark.parametrize(
-    ("features", "columns", "reason"),
+    ("columns", "kind", "said", "reason"),
     [
-        (["u", "v", "w"], ["first:a", "first:z", *COLUMNS[2:]], "version 7 has other labels of the first task"),
-        (["u", "v", "x"], COLUMNS, "version 7 needs features that are gone: x"),
+        (["u", "x"], "classes", SAID["classes"], "version 7 needs features that are gone: x"),
+        (["u"], "labels", SAID["labels"], "version 7 answers to the first task as labels, not classes"),
+        (["u"], None, PROBABILITIES, "version 7 answers to the first task as distribution, not classes"),
+        (["u"], "classes", {"first": ["a"], "first:a": [1.0]}, "version 7 has other labels of the first task"),
+        (["u"], "classes", {"other": ["a"]}, "version 7 has other labels of the first task"),
     ],
 )
 def test_a_champion_that_cannot_be_compared_says_why(
-    features: list[str], columns: list[str], reason: str, test_part: MultiTaskData, table: TaskTable
+    columns: list[str], kind: str | None, said: dict[str, Any], reason: str, table: TaskTable
 ) -> None:
-    champion = _Served(7, features, columns, SharedNetwork(3, 4, (2, 2)))
-    measured = measure_champion(champion, table, test_part, SCALING, PROBLEM)
+    champion = _Served(columns, said, {} if kind is None else {"first": kind}, [])
+    measured = measure_champion(champion, table, _test_part("classes"), ROWS, PROBLEM)
     assert measured == {"version": 7, "priority_loss": None, "reason": reason}
 
 
-def test_the_verdict_names_every_gate_in_its_table(test_part: MultiTaskData) -> None:
+def test_the_verdict_names_every_gate_in_its_table() -> None:
     certificate = {**CERTIFICATE, "held_out": {"tasks": {"limited": {"worst_case_loss": 1.4}}}}
-    verdict, table = judge(certificate, {"test_first_worst_case_loss": 2.0}, CHAMPION, test_part, RETRAIN)
+    verdict, table = judge(certificate, {"test_first_worst_case_loss": 2.0}, CHAMPION, _test_part("classes"), RETRAIN)
     assert not verdict["passed"]
     assert verdict["champion"] == 3
     assert list(table["verdict"]) == ["passed", "FAILED", "passed", "passed"]

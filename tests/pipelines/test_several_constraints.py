@@ -6,17 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
-from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.parameters import ComputeParameters, SplitParameters
+from idbpd.experiment.parameters import SplitParameters
 from idbpd.experiment.problem import Experiment, build_problem, criteria_of, weights_of
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
-from idbpd.pipelines.evaluation.nodes import certify, compare, draw_loss_distribution, draw_worst_case_weights, export
+from idbpd.pipelines.evaluation.nodes import certify, compare, draw_loss_distribution, draw_worst_case_weights
 from idbpd.pipelines.training.nodes import train_constrained, train_equal_weights, train_unconstrained
 from tests.pipelines.small_tasks import (
     CALIBRATION,
@@ -203,21 +201,6 @@ def test_the_certificate_needs_nothing_but_the_weights() -> None:
     for task in data.tasks:
         support = certificate["support"][task.name]
         assert 0 < support["weighted"] <= support["samples"] == task.size
-
-
-def test_the_exported_model_takes_raw_features() -> None:
-    data = small_tasks(2)
-    single = ComputeParameters(device="cpu", dtype="float32")
-    network = build_problem(data, "first", {}, MODEL, PROBLEM, single, 0).network
-    weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
-    center, scale = torch.arange(4.0), torch.full((4,), 5.0)
-    table = TaskTable(data.features.numpy(), ("a", "b", "c", "d"), np.zeros((40, 2), dtype=np.int8), ("x", "y"))
-    model = export(table, data, {"center": center, "scale": scale}, weights, MODEL, PROBLEM)
-    torch.testing.assert_close(model.example, data.features[:2] * 5 + center)
-    expected = torch.cat([logits.softmax(dim=-1) for logits in network(data.features[:2])], dim=-1)
-    torch.testing.assert_close(model.network(model.example), expected)
-    assert model.features == ("a", "b", "c", "d")
-    assert model.columns == ("first:first0", "first:first1", "second:second0", "second:second1")
 
 
 def test_a_stored_result_of_another_problem_is_refused() -> None:

@@ -14,7 +14,7 @@ import torch
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from idbpd.mtl import ExportedModel, FeatureScaling, LabelProbabilities, MultiTaskData, SharedNetwork, Task
+from idbpd.mtl import MultiTaskData, Task
 from idbpd.tracking import TrackedInputDataset, TrackedModelDataset
 from idbpd.tracking.delivery import send
 from idbpd.tracking.journal import Journal
@@ -23,6 +23,7 @@ from idbpd.tracking.logging import history, tags
 from idbpd.tracking.runs import child_run, parent_of, track
 from idbpd.tracking.store import URI_VARIABLE, Store
 from tests.tracking.conftest import RUN, begin
+from tests.tracking.exported import model_of_numbers
 from tests.tracking.server import free_port
 
 HISTORY = pd.DataFrame({"step": range(1500), "objective": 1.0 / (1.0 + pd.RangeIndex(1500))})
@@ -35,9 +36,7 @@ def _track_everything(folder: Path) -> None:
     file = folder / "certificate.json"
     file.write_text("{}")
     track(RUN, "artifact", {"file": file.name}, [file])
-    scaling = FeatureScaling(torch.zeros(2), torch.ones(2))
-    network = LabelProbabilities(SharedNetwork(2, 3, (2, 2)), scaling)
-    model = ExportedModel(network, ("a", "b"), {"x": ("0", "1"), "y": ("2", "3")}, torch.zeros(2, 2))
+    model = model_of_numbers(("a", "b"), {"x": ("0", "1"), "y": ("2", "3")})
     TrackedModelDataset(filepath=str(folder / "model"), run=RUN).save(model)
     train = folder / "train.safetensors"
     data = TrackedInputDataset(

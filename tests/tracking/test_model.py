@@ -19,22 +19,22 @@ from mlflow.exceptions import MlflowException
 from torch import Tensor, nn
 
 from idbpd.errors import DataError
-from idbpd.mtl import ExportedModel, FeatureScaling, LabelProbabilities, SharedNetwork
+from idbpd.experiment.features import encode
+from idbpd.mtl import ExportedModel, FeatureScaling
 from idbpd.tracking import TrackedModelDataset, verify_model
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.model_files import FILES_TAG, SHA256_TAG
 from idbpd.tracking.runs import child_run
 from idbpd.tracking.scoring import ScoringModelDataset, VerifiedModel
 from tests.tracking.conftest import RUN
+from tests.tracking.exported import MIXED, mixed_model, model_of_numbers
 
 FEATURES = ("age", "weight", "size of shoe", "pixel=1")
 TASKS = {"urgent": ("stroke", "0"), "other": ("a", "b", "c")}
 
 
 def _model() -> ExportedModel:
-    scaling = FeatureScaling(torch.arange(4.0), torch.arange(1.0, 5.0))
-    network = LabelProbabilities(SharedNetwork(4, 5, (2, 3)), scaling)
-    return ExportedModel(network, FEATURES, TASKS, torch.randn(2, 4))
+    return model_of_numbers(FEATURES, TASKS, scaling=FeatureScaling(torch.arange(4.0), torch.arange(1.0, 5.0)))
 
 
 @pytest.fixture(autouse=True)
@@ -67,8 +67,74 @@ def test_it_gives_the_outputs_of_the_network_by_task_and_label(folder: Path) -> 
     rows = torch.randn(1000, 4)
     frame = pd.DataFrame(rows.numpy(), columns=list(FEATURES))
     answer = mlflow.pyfunc.load_model(str(folder)).predict(frame[list(reversed(FEATURES))])
-    assert list(answer.columns) == ["urgent:stroke", "urgent:0", "other:a", "other:b", "other:c"]
-    np.testing.assert_allclose(answer.to_numpy(), model.network(rows).detach().numpy(), rtol=1e-5, atol=1e-7)
+    assert list(answer.columns) == ["urgent:stroke", "urgent:0", "other:a", "other:b", "other:c", "replaced"]
+    assert set(answer.pop("replaced")) == {""}
+    np.testing.assert_allclose(answer.to_numpy(float), model.network(rows).detach().numpy(), rtol=1e-5, atol=1e-7)
+
+
+def _rows(model: ExportedModel, count: int = 2) -> pd.DataFrame:
+    return pd.DataFrame([model.example[at % 2] for at in range(count)])
+
+
+def test_every_kind_of_task_is_answered_in_its_own_words_and_unit(folder: Path) -> None:
+    model = mixed_model()
+    TrackedModelDataset(filepath=str(folder), run=RUN).save(model)
+    answer = mlflow.pyfunc.load_model(str(folder)).predict(_rows(model).assign(id=["x7", "x8"]))
+    columns = [name for task in MIXED for name in task.columns]
+    assert list(answer.columns) == ["id", *columns, "replaced"]
+    assert list(answer["id"]) == ["x7", "x8"]
+    features = torch.tensor(encode(_rows(model), model.encoding).matrix, dtype=torch.float32)
+    outputs = model.network(features).detach().double().numpy()
+    assert list(answer["income"]) == [">50K" if p >= 0.5 else "<=50K" for p in outputs[:, 0]]
+    assert list(answer["plan"]) == [("basic", "gold", "none")[at] for at in outputs[:, 1:4].argmax(axis=1)]
+    np.testing.assert_allclose(answer["spend"], 1000 + 20 * outputs[:, 6], rtol=1e-6)
+    probabilities = [name for name in columns if ":" in name]
+    expected = np.delete(outputs, 6, axis=1)
+    np.testing.assert_allclose(answer[probabilities].to_numpy(float), expected, rtol=1e-5)
+    median = model.encoding["numbers"][1]["median"]
+    assert answer["replaced"][0] == ""
+    assert answer["replaced"][1].startswith(f"income missing, {median:.10g} used; joined missing, ")
+
+
+def test_a_value_is_the_more_likely_one(folder: Path) -> None:
+    model = mixed_model()
+    TrackedModelDataset(filepath=str(folder), run=RUN).save(model)
+    answer = mlflow.pyfunc.load_model(str(folder)).predict(_rows(model, 400).assign(age=np.linspace(-3e4, 3e4, 400)))
+    assert set(answer["income"]) == {">50K", "<=50K"}
+    assert ((answer["income"] == ">50K") == (answer["income:>50K"] >= 0.5)).all()
+    classes = answer[["plan:basic", "plan:gold", "plan:none"]].set_axis(["basic", "gold", "none"], axis=1)
+    assert (classes.idxmax(axis=1) == answer["plan"]).all()
+    assert answer["plan"].nunique() > 1
+
+
+def test_no_row_ends_the_scoring_of_the_others(folder: Path) -> None:
+    model = mixed_model()
+    TrackedModelDataset(filepath=str(folder), run=RUN).save(model)
+    served = mlflow.pyfunc.load_model(str(folder))
+    frame = _rows(model, 4).astype(object)
+    frame["work"] = pd.Series(["Alien", None, 3.0, True], dtype=object)
+    frame["age"] = pd.Series(["old", " 12", np.inf, 7], dtype=object)
+    frame["joined"] = pd.Series(["soon", "2020-01-01", 5, None], dtype=object)
+    answer = served.predict(frame[frame.columns[::-1]].drop(columns="plan").assign(more=1))
+    assert list(answer.columns) == [*(name for task in MIXED for name in task.columns), "replaced"]
+    assert np.isfinite(answer[["income:>50K", "spend"]].to_numpy(float)).all()
+    assert all(text.startswith("plan missing; ") for text in answer["replaced"])
+    assert "; age 'old' not usable, " in answer["replaced"][0]
+    assert "; work 'Alien' unknown; joined 'soon' not usable, " in answer["replaced"][0]
+    # A good row has the same answer in any company.
+    alone = served.predict(_rows(model, 1))
+    together = served.predict(pd.concat([frame, _rows(model, 1)], ignore_index=True))
+    assert alone["spend"][0] == pytest.approx(together["spend"][4], rel=1e-6)
+
+
+def test_a_table_with_none_of_the_columns_is_refused(folder: Path) -> None:
+    model = mixed_model()
+    TrackedModelDataset(filepath=str(folder), run=RUN).save(model)
+    served = mlflow.pyfunc.load_model(str(folder))
+    message = "^none of the model's columns is given; it takes age, work, income, plan, joined, seen$"
+    for frame in (pd.DataFrame({"other": [1]}), pd.DataFrame({"id": [1]}), np.zeros((2, 6))):
+        with pytest.raises(MlflowException, match=message):
+            served.predict(frame)
 
 
 class OtherNetwork(nn.Module):
@@ -86,18 +152,18 @@ class OtherNetwork(nn.Module):
 
 
 def test_a_network_of_any_kind_can_be_served_without_its_code(folder: Path) -> None:
-    example = torch.randn(2, 4, dtype=torch.float64)
-    network = LabelProbabilities(OtherNetwork().double())
+    exported = model_of_numbers(FEATURES, TASKS, network=OtherNetwork().double(), dtype=torch.float64)
+    network = exported.network
     network.train()
     network(torch.randn(50, 4, dtype=torch.float64))  # so that the normalisation has something to remember
-    TrackedModelDataset(filepath=str(folder), run=RUN).save(ExportedModel(network, FEATURES, TASKS, example))
+    TrackedModelDataset(filepath=str(folder), run=RUN).save(exported)
     model = mlflow.pyfunc.load_model(str(folder))
     for rows in (1, 7):
         features = torch.randn(rows, 4, dtype=torch.float64)
         answer = model.predict(pd.DataFrame(features.numpy(), columns=list(FEATURES)))
         expected = network.eval()(features).detach().numpy()
         # The exported graph may round in another order: on some processors the last bit differs.
-        np.testing.assert_allclose(answer.to_numpy(), expected, rtol=1e-12)
+        np.testing.assert_allclose(answer.drop(columns="replaced").to_numpy(float), expected, rtol=1e-12)
 
 
 def test_a_network_that_cannot_be_served_is_named(folder: Path) -> None:
@@ -105,28 +171,10 @@ def test_a_network_that_cannot_be_served_is_named(folder: Path) -> None:
         def forward(self, features: Tensor) -> tuple[Tensor]:
             return (features if features.sum() > 0 else -features,)
 
-    model = ExportedModel(LabelProbabilities(Branching()), FEATURES, TASKS, torch.randn(2, 4))
-    with pytest.raises(DatasetError, match="the network LabelProbabilities cannot be exported for serving"):
+    model = model_of_numbers(FEATURES, TASKS, network=Branching())
+    with pytest.raises(DatasetError, match="the network AnswerNetwork cannot be exported for serving"):
         TrackedModelDataset(filepath=str(folder), run=RUN).save(model)
     assert not list(folder.parent.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda frame: frame.assign(age=np.nan), "row 1: feature 'age' is missing or not finite"),
-        (lambda frame: frame.assign(age=[1.0, np.inf]), "row 2: feature 'age' is missing or not finite"),
-        (lambda frame: frame.drop(columns="age"), r"missing inputs \['age'\]"),
-        (lambda frame: frame.assign(age="old"), "Incompatible input types for column age"),
-        (lambda frame: frame.to_numpy(), "missing inputs"),
-    ],
-)
-def test_a_bad_table_is_refused(folder: Path, change: object, message: str) -> None:
-    TrackedModelDataset(filepath=str(folder), run=RUN).save(_model())
-    model = mlflow.pyfunc.load_model(str(folder))
-    assert callable(change)
-    with pytest.raises(MlflowException, match=message):
-        model.predict(change(model.input_example))
 
 
 def test_it_is_a_standard_model_without_a_pickle(logged: str) -> None:
@@ -134,7 +182,10 @@ def test_it_is_a_standard_model_without_a_pickle(logged: str) -> None:
     assert info.signature is not None
     assert info.signature.inputs.input_names() == list(FEATURES)
     assert info.signature.outputs.input_names()[0] == "urgent:stroke"
+    assert info.signature.inputs.optional_input_names() == list(FEATURES)
     files = [path for path in _stored(logged).rglob("*") if path.is_file()]
+    served = (_stored(logged) / "served_model.py").read_text()
+    assert not [line for line in served.splitlines() if line.strip().startswith(("import idbpd", "from idbpd"))]
     assert {path.suffix for path in files} == {"", ".json", ".py", ".safetensors", ".txt", ".yaml"}
     assert not [path for path in files if path.read_bytes()[:2] in (b"\x80\x04", b"\x80\x05", b"PK")]
 
@@ -187,10 +238,10 @@ def test_compiled_code_beside_a_model_is_never_run(logged: str, folder: Path, tm
         py_compile.compile(str(planted), compiled, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
     with pytest.raises(MlflowException, match="planted code"):
         mlflow.pyfunc.load_model(logged)
-    assert VerifiedModel.at(logged).features == FEATURES
+    assert VerifiedModel.at(logged).columns == FEATURES
     assert not list(verify_model(logged).rglob("*.pyc"))
     last = ScoringModelDataset(dataset_name="yeast", filepath=str(folder), uri=None)
-    assert last.load().features == FEATURES
+    assert last.load().columns == FEATURES
 
 
 def test_an_invalid_model_address_is_named(journal: Journal) -> None:

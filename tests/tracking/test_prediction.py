@@ -1,5 +1,7 @@
 """``kedro run --pipeline predict``: with which model, what comes out, and what is refused."""
 
+from dataclasses import replace
+
 import mlflow
 import numpy as np
 import pandas as pd
@@ -7,18 +9,19 @@ import pytest
 import torch
 from mlflow import MlflowClient
 
-from idbpd.mtl import ExportedModel, FeatureScaling, LabelProbabilities, SharedNetwork
+from idbpd.mtl import ExportedModel
 from idbpd.tracking import TrackedModelDataset
 from idbpd.tracking.runs import EXECUTION_VARIABLE, child_run
 from idbpd.tracking.store import URI_VARIABLE, open_store
 from tests.kedro_project import KedroProject
 from tests.tracking.conftest import RUN, begin
+from tests.tracking.exported import model_of_numbers
 
 
 def _model(seed: int) -> ExportedModel:
     torch.manual_seed(seed)
-    network = LabelProbabilities(SharedNetwork(2, 3, (2, 2)), FeatureScaling(torch.zeros(2), torch.ones(2)))
-    return ExportedModel(network, ("age", "size"), {"x": ("0", "1"), "y": ("2", "3")}, torch.ones(2, 2))
+    model = model_of_numbers(("age", "size"), {"x": ("0", "1"), "y": ("2", "3")})
+    return replace(model, identifiers=("name",))
 
 
 class Predict:
@@ -57,8 +60,10 @@ class Predict:
 
     def assert_scored_by(self, model: ExportedModel) -> None:
         scores = pd.read_csv(self.project.path / "scores.csv")
-        assert list(scores.columns) == ["x:0", "x:1", "y:2", "y:3"]
-        np.testing.assert_allclose(scores.to_numpy(), model.network(self.rows).detach().numpy(), rtol=1e-5)
+        assert list(scores.columns) == ["name", "x:0", "x:1", "y:2", "y:3", "replaced"]
+        assert set(scores["name"]) == {"somebody"}
+        answers = scores.drop(columns=["name", "replaced"]).to_numpy()
+        np.testing.assert_allclose(answers, model.network(self.rows).detach().numpy(), rtol=1e-5)
 
 
 @pytest.fixture
@@ -97,10 +102,23 @@ def test_an_unusable_table_ends_in_one_line_and_leaves_the_earlier_output(predic
     predict.train(seed=0)
     scores = predict.project.path / "scores.csv"
     scores.write_text("of yesterday\n")
-    for text, message in (
-        ("age\n1\n", "Error: table.csv: 1 of the model's 2 features are missing, the first is 'size'"),
-        ("age,size\n1,2\n3,\n", "Error: table.csv, line 3: feature 'size' is missing (or not a number)"),
-    ):
-        (predict.project.path / "table.csv").write_text(text)
-        assert message in predict(exit_code=1)
-        assert scores.read_text() == "of yesterday\n"
+    message = "Error: table.csv has none of the model's columns; the model takes age, size, the file has a, b"
+    (predict.project.path / "table.csv").write_text("a,b\n1,2\n")
+    assert message in predict(exit_code=1)
+    assert scores.read_text() == "of yesterday\n"
+
+
+def test_a_file_with_gaps_is_scored_and_what_was_replaced_is_told(predict: Predict) -> None:
+    model = predict.train(seed=0)
+    (predict.project.path / "table.csv").write_text("more,age\nx,1\ny,?\nz,old\n")
+    output = predict()
+    assert "table.csv: columns of the model that are away: size" in output
+    assert "scored 3 rows; in 3 of them values were missing or not known: see the column 'replaced'" in output
+    scores = pd.read_csv(predict.project.path / "scores.csv")
+    assert list(scores["replaced"]) == [
+        "size missing, 0 used",
+        "size missing, 0 used; age missing, 0 used",
+        "size missing, 0 used; age 'old' not usable, 0 used",
+    ]
+    expected = model.network(torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])).detach().numpy()
+    np.testing.assert_allclose(scores.drop(columns="replaced").to_numpy(), expected, rtol=1e-5)

@@ -7,12 +7,10 @@ from typing import Any
 import mlflow
 import pandas as pd
 import pytest
-import torch
 from kedro.io import DatasetError
 from mlflow import MlflowClient
 
 from idbpd.errors import ConfigurationError
-from idbpd.mtl import ExportedModel, FeatureScaling, LabelProbabilities, SharedNetwork
 from idbpd.tracking import ChampionDataset, RetrainingDataset, TrackedModelDataset
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.registry import last_judged, make_champion, register, registered_name, versions
@@ -20,6 +18,7 @@ from idbpd.tracking.runs import child_run
 from idbpd.tracking.store import URI_VARIABLE, Store
 from tests.kedro_project import KedroProject
 from tests.tracking.conftest import RUN
+from tests.tracking.exported import model_of_numbers
 
 NAME = "idbpd-yeast"
 CERTIFICATE = {"status": "CONVERGED", "objective": 0.5, "constraint": -0.1, "stationarity": 1e-4, "held_out": None}
@@ -34,10 +33,7 @@ class Retrainings:
         self.outcome = RetrainingDataset(dataset=config, run=RUN)
 
     def train(self) -> str:
-        scaling = FeatureScaling(torch.zeros(2), torch.ones(2))
-        network = LabelProbabilities(SharedNetwork(2, 3, (2, 2)), scaling)
-        tasks = {"first": ("a", "b"), "other": ("c", "d")}
-        self.model.save(ExportedModel(network, ("u", "v"), tasks, torch.randn(2, 2)))
+        self.model.save(model_of_numbers(("u", "v"), {"first": ("a", "b"), "other": ("c", "d")}))
         return str(self.model.load())
 
     def conclude(self, *, passed: bool, champion: int | None) -> dict[str, Any]:
@@ -107,9 +103,10 @@ def test_the_champion_is_loaded_as_it_is_served(retrainings: Retrainings) -> Non
     retrainings.conclude(passed=True, champion=None)
     champion = ChampionDataset(dataset="yeast").load()
     assert champion is not None
-    assert (champion.version, champion.features) == (1, ("u", "v"))
-    answer = champion.probabilities(pd.DataFrame({"u": [0.0], "v": [1.0]}))
-    assert list(answer.columns) == ["first:a", "first:b", "other:c", "other:d"]
+    assert (champion.version, champion.columns) == (1, ("u", "v"))
+    assert champion.kinds == {"first": "distribution", "other": "distribution"}
+    answer = champion.answers(pd.DataFrame({"u": [0.0], "v": [1.0]}))
+    assert list(answer.columns) == ["first:a", "first:b", "other:c", "other:d", "replaced"]
 
 
 class Command:

@@ -1,4 +1,4 @@
-"""Label probabilities on disk; the file name decides the format."""
+"""A model's answers on disk; the file name decides the format."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ FORMATS = {".csv": "pandas.CSVDataset", ".parquet": "pandas.ParquetDataset"}
 
 
 class PredictionsDataset(AtomicDataset):
-    """A table of probabilities in a CSV or Parquet file, written atomically."""
+    """A table of answers in a CSV or Parquet file, written atomically."""
 
     def __init__(self, *, file: str | None, parameter: str, metadata: dict[str, Any] | None = None) -> None:
         """Take the path, relative to the working directory; ``parameter`` is its parameter's name, for errors."""

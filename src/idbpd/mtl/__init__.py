@@ -6,11 +6,11 @@ from idbpd.mtl.constant_quality import measure_constant
 from idbpd.mtl.criterion import Criteria, Criterion, same_for_all
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.equal_weights import EqualWeights
-from idbpd.mtl.exported import ExportedModel
+from idbpd.mtl.exported import AnsweredTask, ExportedModel
 from idbpd.mtl.kinds import DISTRIBUTION, KINDS, Kind, Meaning
 from idbpd.mtl.losses import LOSSES, CrossEntropy, Huber, Logistic, Loss, Squared, default_loss
 from idbpd.mtl.metrics import HEADLINE, is_better
-from idbpd.mtl.network import LabelProbabilities, SharedNetwork, seeded, seeded_network
+from idbpd.mtl.network import AnswerNetwork, SharedNetwork, seeded, seeded_network
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
@@ -22,6 +22,8 @@ __all__ = [
     "KINDS",
     "LOSSES",
     "WORST_CASES",
+    "AnswerNetwork",
+    "AnsweredTask",
     "Criteria",
     "Criterion",
     "CrossEntropy",
@@ -30,7 +32,6 @@ __all__ = [
     "FeatureScaling",
     "Huber",
     "Kind",
-    "LabelProbabilities",
     "LabelQuality",
     "Logistic",
     "Loss",

@@ -56,19 +56,18 @@ def seeded_network(features: int, hidden: int, classes: Sequence[int], seed: int
     return seeded(lambda: SharedNetwork(features, hidden, classes), seed)
 
 
-class LabelProbabilities(nn.Module):
-    """A trained network as others use it: the label probabilities of all tasks side by side, in the labels' order.
+class AnswerNetwork(nn.Module):
+    """A trained network as others use it: the answers to all tasks side by side, in the order of their outputs.
 
-    It takes raw features, and scales them as the features of the training data were scaled.
+    It takes features that are not scaled yet, and scales them as those of the training data were scaled.
     """
 
     def __init__(
         self, network: nn.Module, scaling: nn.Module | None = None, losses: Sequence[Loss] | None = None
     ) -> None:
-        """Wrap a network that gives one tensor of logits per task, and the scaling of the features before it.
+        """Wrap a network that gives one tensor of outputs per task, and the scaling of the features before it.
 
-        The loss that a task was trained with says how its logits become probabilities: by softmax where ``losses`` is
-        None.
+        The loss that a task was trained with says how its outputs become answers: by softmax where ``losses`` is None.
         """
         super().__init__()
         self.network = network
@@ -76,7 +75,7 @@ class LabelProbabilities(nn.Module):
         self.losses = losses
 
     def forward(self, features: Tensor) -> Tensor:
-        """One row of probabilities per row of features, the tasks side by side."""
+        """One row of answers per row of features; a number is still in the units that the network was trained in."""
         logits = self.network(self.scaling(features))
         losses = self.losses if self.losses is not None else [CrossEntropy()] * len(logits)
         return torch.cat([loss.answers(part) for loss, part in zip(losses, logits, strict=True)], dim=-1)

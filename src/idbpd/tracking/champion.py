@@ -16,13 +16,18 @@ class Champion(NamedTuple):
     model: VerifiedModel
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """The names of the features that the model needs."""
-        return self.model.features
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a table that the model makes features of."""
+        return self.model.columns
 
-    def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
-        """The probabilities, one column ``task:label`` per label, for unscaled features."""
-        return self.model.predict(features)
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each task that it answers, by its name."""
+        return self.model.kinds
+
+    def answers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The answers for raw rows, in the columns that a served model answers with."""
+        return self.model.predict(rows)
 
 
 class ChampionDataset(AbstractDataset[NoReturn, Champion | None]):

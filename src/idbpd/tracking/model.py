@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,17 +15,21 @@ from kedro.io import AbstractDataset, DatasetError
 from mlflow import MlflowClient
 from mlflow.models import ModelSignature
 from mlflow.types import ColSpec, DataType, Schema
+from mlflow.types.schema import AnyType
 from safetensors.torch import save_file
 
 from idbpd.datasets.atomic import replacing
-from idbpd.mtl import ExportedModel
+from idbpd.experiment.features import encoding
+from idbpd.mtl import AnsweredTask, ExportedModel
 from idbpd.tracking.model_files import model_tags
 from idbpd.tracking.network_code import network_code
 from idbpd.tracking.runs import child_run, track
 
-# Not imported: a copy of this file, with the network's code appended, becomes part of the model.
+# Copies of these files, with the network's code appended, become part of the model. The second is not imported here.
+ENCODING = Path(encoding.__file__)
 SERVED_MODEL = Path(__file__).with_name("served_model.py")
 ADDRESS_TAG = "model_uri"  # tag of a run: the address of its model in the store
+ANYTHING = AnyType()  # type: ignore[no-untyped-call]
 REQUIREMENTS = ("mlflow", "numpy", "pandas", "safetensors", "torch")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
@@ -32,8 +37,8 @@ os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 class TrackedModelDataset(AbstractDataset[ExportedModel, str]):
     """Saves a model as a folder for ``mlflow models serve``, and logs it to the child run ``run``.
 
-    The folder has the weights in safetensors and the network as code, and no pickle. A file next to it has the SHA-256
-    of its files, which are also tags of the run and of the logged model.
+    The folder has the weights in safetensors, the encoding and the tasks in JSON and the network as code, and no
+    pickle. A file next to it has the SHA-256 of its files, which are also tags of the run and of the logged model.
 
     ```yaml
     model:
@@ -91,28 +96,49 @@ def hash_file_of(folder: Path) -> Path:
 
 def _write(model: ExportedModel, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    network = network_code(model.network, model.example)
-    names = {
+    network = network_code(model.network, model.features)
+    description = {
         "tensors": list(network.tensors),
-        "features": model.features,
-        "columns": model.columns,
-        "dtype": str(model.example.dtype).removeprefix("torch."),
+        "dtype": str(model.features.dtype).removeprefix("torch."),
+        "identifiers": model.identifiers,
+        "tasks": [{"name": task.name, "outputs": task.outputs, **asdict(task.meaning)} for task in model.tasks],
+        "encoding": model.encoding,
     }
     with TemporaryDirectory() as temporary:
         weights, code = Path(temporary) / "weights.safetensors", Path(temporary) / SERVED_MODEL.name
-        save_file(network.tensors, weights, metadata={name: json.dumps(value) for name, value in names.items()})
-        lines = (SERVED_MODEL.read_text(encoding="utf-8"), network.source, "set_model(ServedModel(forward))\n")
-        code.write_text("\n\n".join(lines), encoding="utf-8")
+        described = Path(temporary) / "description.json"
+        save_file(network.tensors, weights)
+        described.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
+        sources = [file.read_text(encoding="utf-8") for file in (ENCODING, SERVED_MODEL)]
+        last = "set_model(ServedModel(forward, encode))\n"
+        code.write_text("\n\n".join([*sources, network.source, last]), encoding="utf-8")
         mlflow.pyfunc.save_model(
             folder,
             python_model=str(code),
-            artifacts={"weights": str(weights)},
-            signature=ModelSignature(_columns(model.features), _columns(model.columns)),
-            input_example=pd.DataFrame(model.example.double().numpy(), columns=list(model.features)),
+            artifacts={"weights": str(weights), "description": str(described)},
+            signature=ModelSignature(_inputs(model), _outputs(model)),
+            input_example=pd.DataFrame(list(model.example), columns=list(model.encoding["columns"])),
             # Listed here because MLflow needs ten seconds to infer them. The build of torch (+cpu) is left out.
             pip_requirements=[f"{package}=={version(package).partition('+')[0]}" for package in REQUIREMENTS],
         )
 
 
-def _columns(names: tuple[str, ...]) -> Schema:
-    return Schema([ColSpec(DataType.double, name) for name in names])
+def _inputs(model: ExportedModel) -> Schema:
+    """Every column may be away and may hold anything.
+
+    MLflow would otherwise refuse a whole request for a null, a text or a whole number in a column of numbers. Columns
+    that it does not know it takes out, so the identifiers are listed too.
+    """
+    names = [*model.identifiers, *model.encoding["columns"]]
+    return Schema([ColSpec(ANYTHING, name, required=False) for name in names])
+
+
+def _outputs(model: ExportedModel) -> Schema:
+    answers = {name: _type(task, name) for task in model.tasks for name in task.columns}
+    repeated = [ColSpec(ANYTHING, name, required=False) for name in model.identifiers if name not in answers]
+    columns = {**answers, "replaced": DataType.string}
+    return Schema([*repeated, *(ColSpec(kind, name) for name, kind in columns.items())])
+
+
+def _type(task: AnsweredTask, column: str) -> DataType:
+    return DataType.double if column in task.output_columns else DataType.string

@@ -31,6 +31,9 @@ class VerifiedModel:
     def __init__(self, folder: Path) -> None:
         """Load the model from its verified files; the folder can be deleted afterwards."""
         self._model = mlflow.pyfunc.load_model(str(folder))
+        self._served = self._model.unwrap_python_model()
+        # Models from before columns of any kind have none: they take numbers and answer with label probabilities.
+        self._description: dict[str, Any] | None = getattr(self._served, "description", None)
 
     @classmethod
     def at(cls, uri: str) -> "VerifiedModel":
@@ -39,15 +42,23 @@ class VerifiedModel:
             return cls(verify_model(uri, Path(folder)))
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """The names of the features."""
-        return tuple(self._model.metadata.get_input_schema().input_names())
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a table that it makes features of."""
+        if self._description is None:
+            return tuple(self._model.metadata.get_input_schema().input_names())
+        return tuple(self._description["encoding"]["columns"])
 
-    def predict(self, features: pd.DataFrame) -> pd.DataFrame:
-        """The probabilities: one column ``task:label`` per label, one row per row of features."""
-        probabilities = self._model.predict(features)
-        assert isinstance(probabilities, pd.DataFrame)  # by the model's signature
-        return probabilities
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each task, by its name."""
+        return {} if self._description is None else {task["name"]: task["kind"] for task in self._description["tasks"]}
+
+    def predict(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The answers for raw rows: those that the served model gives."""
+        # MLflow's check of the columns allows anything, but looks at every single value: it is passed by.
+        answers = self._model.predict(rows) if self._description is None else self._served.predict(None, rows)
+        assert isinstance(answers, pd.DataFrame)
+        return answers
 
 
 class ScoringModelDataset(AbstractDataset[NoReturn, VerifiedModel]):

@@ -1,5 +1,6 @@
 """Rows as people send them: every value is read, or replaced and told."""
 
+from collections.abc import Sequence
 from datetime import date as calendar_date
 from decimal import Decimal
 from typing import Any
@@ -15,8 +16,8 @@ ROWS = 40
 AGE = fit_encoding(table_of(number("age", np.arange(ROWS))), np.arange(ROWS))
 
 
-def _of_category(values: list[str | None]) -> dict[str, Any]:
-    return fit_encoding(table_of(category("c", values)), np.arange(len(values)))
+def _of_category(values: Sequence[str | None]) -> dict[str, Any]:
+    return fit_encoding(table_of(category("c", list(values))), np.arange(len(values)))
 
 
 def _cells(name: str, cells: list[Any]) -> pd.DataFrame:
@@ -122,7 +123,7 @@ def test_similar_values_are_only_one_where_training_had_one() -> None:
 
 
 def test_unseen_values_share_the_place_of_rare_ones() -> None:
-    encoding = _of_category(["a"] * 60 + ["b"] * 60 + ["seldom", None])
+    encoding = _of_category([*["a", "b"] * 60, "seldom", None])
     assert feature_names(encoding) == ("c=a", "c=b", "c=rare")
     matrix, replaced = encode(_cells("c", ["seldom", None, "?", "new", ["x"]]), encoding)
     assert matrix.tolist() == [[0, 0, 1]] * 5

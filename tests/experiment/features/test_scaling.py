@@ -12,3 +12,4 @@ def test_what_auto_means_depends_on_the_table() -> None:
     assert scaling_for(TaskTable(dense, ("x",), labels, ())) == "standard"
     assert scaling_for(TaskTable(dense, ("x",), labels, (), content="images")) == "none"
     assert scaling_for(TaskTable(csr_array(dense), ("x",), labels, ())) == "maximum"
+    assert scaling_for(mixed_table(), "minmax") == "minmax"

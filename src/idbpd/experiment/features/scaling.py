@@ -1,17 +1,21 @@
 """Which scaling suits a table's features if people leave it open."""
 
+from typing import Literal
+
 from scipy.sparse import csr_array
 
 from idbpd.datasets.table import TaskTable
 from idbpd.mtl.scaling import Kind
 
 
-def scaling_for(table: TaskTable) -> Kind:
-    """The scaling that ``features.scaling: auto`` stands for.
+def scaling_for(table: TaskTable, chosen: Kind | Literal["auto"] = "auto") -> Kind:
+    """The scaling that people chose, or the one that ``auto`` stands for.
 
     Pixels have one scale already. Sparse counts are divided by their maximum, so that zeros stay zero. The columns of
     all other tables have units of their own.
     """
+    if chosen != "auto":
+        return chosen
     if table.content == "images":
         return "none"
     return "maximum" if isinstance(table.features, csr_array) else "standard"

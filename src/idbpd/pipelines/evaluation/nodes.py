@@ -1,22 +1,27 @@
 """Measure the saved weights: the certificate in float64, the quality in the precision that the model is used in."""
 
+import json
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.experiment.certificate import ExactPoint, evaluate_exactly
+from idbpd.experiment.features import encoded
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters, SplitParameters
 from idbpd.experiment.problem import Experiment, criteria_of
 from idbpd.experiment.provenance import require_same
 from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import (
+    AnsweredTask,
+    AnswerNetwork,
     ExportedModel,
     FeatureScaling,
-    LabelProbabilities,
     MultiTaskData,
     measure_constant,
     measure_quality,
@@ -160,20 +165,24 @@ def draw_worst_case_weights(
 def export(
     table: TaskTable,
     train: MultiTaskData,
+    encoding: dict[str, Any],
     scaling: dict[str, Tensor],
     weights: dict[str, Tensor],
     model: ModelParameters,
     problem: ProblemParameters,
 ) -> ExportedModel:
-    """The trained model as others use it: raw features in, label probabilities of every task out; and an example."""
+    """The trained model as others use it: raw columns in, answers to every task out; and an example of two rows."""
     scale = FeatureScaling(scaling["center"], scaling["scale"])
     criteria = criteria_of(problem)
     losses = [criteria(task).loss for task in train.tasks]
+    two = np.arange(2)
     return ExportedModel(
-        network=LabelProbabilities(trained_network(model, train, weights), scale, losses),
-        features=table.feature_names,
-        tasks={task.name: task.labels for task in train.tasks},
-        example=train.features[:2] * scale.scale + scale.center,
+        network=AnswerNetwork(trained_network(model, train, weights), scale, losses),
+        encoding=encoding,
+        tasks=tuple(AnsweredTask.of(task) for task in train.tasks),
+        features=torch.from_numpy(encoded(table, two, encoding)).to(train.features.dtype),
+        example=json.loads(table.frame(two).to_json(orient="records", date_format="iso")),
+        identifiers=table.identifiers,
     )
 
 

@@ -50,7 +50,7 @@ def create_pipeline() -> Pipeline:
             ),
             Node(
                 export,
-                inputs=["table", "train", "scaling", "weights", "params:model", "problem"],
+                inputs=["table", "train", "encoding", "scaling", "weights", "params:model", "problem"],
                 outputs="model",
                 name="export",
             ),

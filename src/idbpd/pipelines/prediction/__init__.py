@@ -1,4 +1,4 @@
-"""From a file of features to the label probabilities that a trained model gives."""
+"""From a file of rows to the answers that a trained model gives."""
 
 from idbpd.pipelines.prediction.pipeline import create_pipeline
 

@@ -1,4 +1,4 @@
-"""Features to probabilities."""
+"""Rows to answers."""
 
 from kedro.pipeline import Node, Pipeline
 

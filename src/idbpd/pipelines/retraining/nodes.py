@@ -1,7 +1,6 @@
 """Measure the model in use on this run's test part, judge the new one, and conclude what the registry needs."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +11,7 @@ from torch import Tensor
 from idbpd.datasets.table import TaskTable
 from idbpd.experiment.parameters import ProblemParameters
 from idbpd.experiment.problem import criteria_of
-from idbpd.mtl import MultiTaskData
+from idbpd.mtl import DISTRIBUTION, AnsweredTask, MultiTaskData
 from idbpd.pipelines.retraining.gates import GATES, Evidence
 from idbpd.pipelines.retraining.parameters import RetrainParameters
 
@@ -25,42 +24,52 @@ class Champion(Protocol):
         """Its number."""
 
     @property
-    def features(self) -> Sequence[str]:
-        """The features that it needs, by name."""
+    def columns(self) -> Sequence[str]:
+        """The columns of a table that it needs, by name."""
 
-    def probabilities(self, features: pd.DataFrame) -> pd.DataFrame:
-        """A column ``task:label`` of probabilities for each label, for raw features."""
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """The kind of each of its tasks; where it is not known, a task is a distribution over labels."""
+
+    def answers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Its answers for raw rows, in the columns that a served model answers with."""
 
 
 def measure_champion(
     champion: Champion | None,
     table: TaskTable,
     test: MultiTaskData,
-    scaling: dict[str, Tensor],
+    rows: dict[str, Tensor],
     problem: ProblemParameters,
 ) -> dict[str, Any]:
     """The worst-case loss of the priority task that the model in use has on the same samples as the new one.
 
-    A model of other features or labels cannot be measured on these samples. It then has a reason in place of a loss.
+    A model of other columns, another kind of task or other labels cannot be measured on these samples. It then has a
+    reason in place of a loss.
     """
     measured: dict[str, Any] = {"version": None, "priority_loss": None, "reason": None}
     if champion is None:
         return measured
     measured["version"] = champion.version
     known = set(table.feature_names)
-    unknown = [name for name in champion.features if name not in known]
+    unknown = [name for name in champion.columns if name not in known]
     if unknown:
         reason = f"version {champion.version} needs features that are gone: {', '.join(unknown[:5])}"
         return measured | {"reason": reason}
-    raw = (test.features * scaling["scale"] + scaling["center"]).double().numpy()
-    features = pd.DataFrame(raw, columns=list(table.feature_names))[list(champion.features)]
-    task = test.priority
-    said = champion.probabilities(features).filter(regex=f"^{re.escape(task.name)}:")
-    if list(said.columns) != [f"{task.name}:{label}" for label in task.labels]:
+    task, answered = test.priority, AnsweredTask.of(test.priority)
+    kind = champion.kinds.get(task.name, DISTRIBUTION.kind)
+    if kind != task.meaning.kind:
+        reason = f"version {champion.version} answers to the {task.name} task as {kind}, not {task.meaning.kind}"
+        return measured | {"reason": reason}
+    said = champion.answers(table.frame(rows["test"].numpy()))
+    own = [name for name in said.columns if name == task.name or name.startswith(f"{task.name}:")]
+    if own != list(answered.columns):
         return measured | {"reason": f"version {champion.version} has other labels of the {task.name} task"}
-    answer = said.to_numpy(np.float64, copy=True)
+    answers = torch.from_numpy(said[list(answered.output_columns)].to_numpy(np.float64, copy=True))
+    if task.meaning.kind == "number":
+        answers = (answers - task.meaning.center) / task.meaning.scale  # as the targets are
     criterion = criteria_of(problem)(task)
-    losses = criterion.loss.values_of_answers(torch.from_numpy(answer)[task.rows], task.targets)
+    losses = criterion.loss.values_of_answers(answers[task.rows], task.targets)
     return measured | {"priority_loss": criterion.worst(losses).value.item()}
 
 

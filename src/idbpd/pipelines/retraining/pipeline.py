@@ -11,7 +11,7 @@ def create_pipeline() -> Pipeline:
         [
             Node(
                 measure_champion,
-                inputs=["champion", "table", "test", "scaling", "problem"],
+                inputs=["champion", "table", "test", "rows", "problem"],
                 outputs="champion_quality",
                 name="measure_champion",
             ),
