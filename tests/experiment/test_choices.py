@@ -85,7 +85,7 @@ def test_lambda_is_the_option_of_the_penalty_and_the_default_is_the_papers() -> 
     assert criteria_of(problem)(task) == (CrossEntropy(), Penalty(0.3))
     assert problem.model_dump(by_alias=True) == {
         "lambda": 0.3,
-        "loss": "cross_entropy",
+        "loss": "auto",
         "worst_case": "penalty",
         "weight_decay": 0.5,
     }

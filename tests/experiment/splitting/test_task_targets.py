@@ -149,11 +149,11 @@ def test_one_label_is_a_yes_or_no_question() -> None:
 
 def test_copies_of_a_row_in_both_parts_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     split(_table(), _division())
-    assert "have the same features as a training row" not in caplog.text
+    assert "are exact copies of a training row" not in caplog.text
     parts = split(_table(copies=2), _division())
     shared = len(set(parts.rows["test"].numpy() % ROWS) & set(parts.rows["train"].numpy() % ROWS))
     assert shared > 10
-    assert f"{shared} of {2 * ROWS // 4} test rows have the same features as a training row" in caplog.text
+    assert f"{shared} of {2 * ROWS // 4} test rows are exact copies of a training row" in caplog.text
 
 
 def test_a_split_depends_on_the_loss_of_a_task_but_not_on_its_limit() -> None:

@@ -1,6 +1,7 @@
 """Rows that are in both parts: a model that has seen a test row in training is judged too well by it."""
 
 import logging
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,11 @@ logger = logging.getLogger(__name__)
 
 # Tables with more numbers than this are not searched: hashing them would take longer than splitting them.
 MOST_NUMBERS = 200_000_000
+ROWS_AT_ONCE = 4096
 
 
 def shared_rows(table: TaskTable, train: NDArray[np.intp], test: NDArray[np.intp]) -> int:
-    """How many test rows have the same features as a training row."""
+    """How many test rows are copies of a training row, targets included."""
     hashes = _hashes(table)
     return int(np.isin(hashes[test], hashes[train]).sum())
 
@@ -27,20 +29,23 @@ def say_duplicates(table: TaskTable, train: NDArray[np.intp], test: NDArray[np.i
     shared = shared_rows(table, train, test)
     if shared:
         logger.warning(
-            "%d of %d test rows have the same features as a training row: results on the test part are too good if "
-            "these are copies; remove them, or name a column under 'group' that keeps them in one part",
+            "%d of %d test rows are exact copies of a training row: results on the test part are too good if they are "
+            "the same sample twice; remove them, or name a column under 'group' that keeps copies in one part",
             shared,
             len(test),
         )
 
 
 def _hashes(table: TaskTable) -> NDArray[np.uint64]:
+    targets = np.hstack([table.labels, *(target.values for target in table.targets)]).astype(np.float32)
     if isinstance(table.features, tuple):
-        frame = pd.DataFrame({column.name: column.values for column in table.features})
-        return pd.util.hash_pandas_object(frame, index=False).to_numpy(np.uint64)
-    parts = []
-    for begin in range(0, len(table), 4096):
-        block = table.dense_features(slice(begin, begin + 4096))
-        block = block + np.float32(0)  # a negative zero is a zero
-        parts.append(np.array([hash(row.tobytes()) for row in block], dtype=np.int64).view(np.uint64))
-    return np.concatenate(parts)
+        frame = pd.DataFrame({at: column.values for at, column in enumerate(table.features)})
+        features: NDArray[Any] = pd.util.hash_pandas_object(frame, index=False).to_numpy()[:, None]
+        return _row_hashes(features) ^ _row_hashes(targets)
+    blocks = [slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(table), ROWS_AT_ONCE)]
+    return np.concatenate([_row_hashes(table.dense_features(block)) for block in blocks]) ^ _row_hashes(targets)
+
+
+def _row_hashes(rows: NDArray[Any]) -> NDArray[np.uint64]:
+    rows = rows + rows.dtype.type(0)  # a negative zero is a zero
+    return np.array([hash(row.tobytes()) for row in rows], dtype=np.int64).view(np.uint64)

@@ -57,7 +57,8 @@ def _balanced(table: TaskTable) -> NDArray[np.int8]:
 def _indicators(target: Target) -> NDArray[np.int8]:
     if target.kind != "number":
         # A row without a value has none of them, so the rows that take part are balanced as well.
-        return np.nan_to_num(target.values).astype(np.int8)
+        indicators: NDArray[np.int8] = np.nan_to_num(target.values).astype(np.int8)
+        return indicators
     values = target.values[:, 0]
     known = ~np.isnan(values)
     edges = np.unique(np.quantile(values[known], np.linspace(0, 1, RANGES + 1)[1:-1])) if known.any() else np.empty(0)
