@@ -19,7 +19,8 @@ IDENTIFIER = "an identifier"
 
 def _judged(columns: dict[str, list[Any]], **wishes: Any) -> Judged:
     values = [values_of(pa.chunked_array([column]), name, Reading()) for name, column in columns.items()]
-    return judge(values, Wishes(**wishes), Origin("a.csv", np.arange(2, ROWS + 2)))
+    rows = len(values[0].known)
+    return judge(values, Wishes(**wishes), Origin("a.csv", np.arange(2, rows + 2)), np.arange(rows))
 
 
 def _role(name: str, column: list[Any], **wishes: Any) -> str:
@@ -143,3 +144,11 @@ def test_many_categories_are_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     _judged({"city": [f"city {at % 10_000}" for at in range(20_000)]})
     assert "column 'city' has 10000 categories; the rare ones will share one place" in caplog.messages
+
+
+def test_an_identifier_that_repeats_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    _judged({"customer_id": [str(1000 + at % 25) for at in range(50)], "paid": [str(at % 25) for at in range(50)]})
+    assert caplog.messages == [
+        "column 'customer_id' is used as a number, but its name says that it identifies something; if rows with the "
+        "same value belong together, write group: customer_id"
+    ]

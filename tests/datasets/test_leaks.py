@@ -18,7 +18,7 @@ CLASS = RANDOM.integers(0, 4, ROWS)
 
 def _warnings(column: Column, target: Target, caplog: pytest.LogCaptureFixture) -> list[str]:
     caplog.clear()
-    warn_of_leaks((column,), (target,))
+    warn_of_leaks((column,), (target,), np.arange(len(target.values)))
     return caplog.messages
 
 
@@ -40,24 +40,33 @@ def _gaps(values: NDArray[Any], where: NDArray[np.bool_]) -> NDArray[np.float64]
 @pytest.mark.parametrize(
     ("column", "target", "how"),
     [
-        (_column(YES, "category"), _target("binary", YES), "determines"),
-        (_column(YES), _target("binary", YES), "divides exactly at one number"),
-        (_column(1 - YES, "category"), _target("labels", YES), "determines"),
-        (_column(CLASS, "category"), _target("classes", CLASS), "determines"),
-        (_column(CLASS * 10), _target("classes", CLASS), "determines"),
-        (_column(YES * 5 + RANDOM.integers(0, 5, ROWS), "category"), _target("binary", YES), "determines"),
-        (_column(YES * 100 + RANDOM.random(ROWS)), _target("binary", YES), "divides exactly at one number"),
-        (_column(_gaps(RANDOM.random(ROWS), YES > 0)), _target("binary", YES), "tells by its missing values"),
-        (_column(-3 * SPEND + 7), _target("number", SPEND), "is the same as, or a multiple of,"),
-        (_column(_gaps(SPEND, YES > 0)), _target("number", _gaps(SPEND, CLASS > 2)), "is the same as, or a multiple"),
-        (_column(CLASS, "category"), _target("number", CLASS**2), "determines"),
+        (_column(YES, "category"), _target("binary", YES), "each of its values has one target"),
+        (_column(YES), _target("binary", YES), "one number divides the two values"),
+        (_column(1 - YES, "category"), _target("labels", YES), "each of its values has one target"),
+        (_column(CLASS, "category"), _target("classes", CLASS), "each of its values has one target"),
+        (_column(CLASS * 10), _target("classes", CLASS), "each of its values has one target"),
+        (
+            _column(YES * 5 + RANDOM.integers(0, 5, ROWS), "category"),
+            _target("binary", YES),
+            "each of its values has one target",
+        ),
+        (_column(YES * 100 + RANDOM.random(ROWS)), _target("binary", YES), "one number divides the two values"),
+        (
+            _column(_gaps(RANDOM.random(ROWS), YES > 0)),
+            _target("binary", YES),
+            "it is missing for one of the two values only",
+        ),
+        (_column(-3 * SPEND + 7), _target("number", SPEND), "it is the target, perhaps in another unit"),
+        (_column(_gaps(SPEND, YES > 0)), _target("number", _gaps(SPEND, CLASS > 2)), "it is the target"),
+        (_column(CLASS, "category"), _target("number", CLASS**2), "each of its values has one target"),
     ],
 )
 def test_a_column_that_knows_the_target_is_told(
     column: Column, target: Target, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (message,) = _warnings(column, target, caplog)
-    assert message.startswith(f"column 'x' {how}")
+    what = "label '0' of task 't'" if target.kind == "labels" else "task 't'"
+    assert message.startswith(f"column 'x' gives {what} away: {how}")
     assert message.endswith("if it is not known when the model is asked, leave it out with ignore: [x]")
 
 
@@ -76,6 +85,13 @@ def test_a_column_that_knows_the_target_is_told(
 )
 def test_a_column_that_does_not_is_not(column: Column, target: Target, caplog: pytest.LogCaptureFixture) -> None:
     assert _warnings(column, target, caplog) == []
+
+
+def test_copies_of_rows_give_nothing_away(caplog: pytest.LogCaptureFixture) -> None:
+    column, target = _column(np.tile(RANDOM.random(ROWS), 2)), _target("binary", np.tile(YES, 2))
+    warn_of_leaks((column,), (target,), np.arange(ROWS))
+    assert caplog.messages == []
+    assert len(_warnings(column, target, caplog)) == 1
 
 
 def test_many_rows_of_one_value_are_no_trouble(caplog: pytest.LogCaptureFixture) -> None:

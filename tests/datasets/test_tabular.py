@@ -138,8 +138,20 @@ def test_copies_of_rows_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFix
 def test_a_column_that_equals_the_target_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rows = [f"{at % 7},{'yes' if at % 3 else 'no'},{int(bool(at % 3))}" for at in range(60)]
     _load(tmp_path, "\n".join(["x,left,churned", *rows]), tasks={"churn": "churned"})
-    (message,) = caplog.messages
-    assert message.startswith("column 'left' determines the target 'churn' of task 'churn'; if it is not known when")
+    assert caplog.messages == [
+        "column 'left' gives task 'churn' away: each of its values has one target; if it is not known when the model "
+        "is asked, leave it out with ignore: [left]"
+    ]
+
+
+def test_a_table_with_all_its_rows_twice_is_judged_as_if_it_had_them_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    random = np.random.default_rng(0)
+    rows = [f"c{at},{random.normal():.3f},{random.choice(['a', 'b'])},{at % 3 // 2}\n" for at in range(60)]
+    table = _load(tmp_path, "customer,x,plan,y\n" + "".join([*rows, *rows]), tasks={"t": "y"})
+    assert (table.feature_names, table.identifiers) == (("x", "plan"), ("customer",))
+    assert caplog.messages == []  # none of the columns gives the target away
 
 
 def test_what_is_said_about_columns_is_followed(tmp_path: Path) -> None:

@@ -72,10 +72,11 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTab
     targets = {name: values_of(columns[name], name, roles.reading) for name in roles.targets}
     made = tuple(make_target(block, targets, origin) for block in roles.tasks)
     labels, label_names = _labels(roles.labels, targets, columns.num_rows, origin)
-    judged = _features(columns, roles, origin)
+    rows = _rows_that_are_no_copies(columns)
+    judged = _features(columns, roles, origin, rows)
     feature_names = tuple(column.name for column in judged.features)
     require_names([*feature_names, *label_names], origin)  # a column x and a column label:x, say
-    warn_of_leaks(judged.features, made)
+    warn_of_leaks(judged.features, made, rows)
     table = TaskTable(
         features=judged.features,
         feature_names=feature_names,
@@ -85,7 +86,7 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTab
         origin=origin,
         targets=made,
         label_kind="labels",
-        identifiers=_identifiers(columns, roles, judged),
+        identifiers=_identifiers(columns, roles, judged, rows),
     )
     _say_duplicates(table)
     return table
@@ -102,22 +103,22 @@ def _check_roles(roles: Roles, names: Sequence[str], origin: Origin) -> None:
                 raise ConfigurationError(f"{origin.name}: column {name!r} is under {before!r} and under {key!r}")
 
 
-def _features(columns: pa.Table, roles: Roles, origin: Origin) -> Judged:
+def _features(columns: pa.Table, roles: Roles, origin: Origin, rows: NDArray[np.intp]) -> Judged:
     special = {*roles.targets, *roles.ignore, roles.group}
     values = [values_of(columns[name], name, roles.reading) for name in columns.column_names if name not in special]
-    judged = judge(values, roles.features, origin)
+    judged = judge(values, roles.features, origin, rows)
     if not judged.features:
         told = ", ".join(f"{name} ({reason})" for name, reason in judged.left_out.items())
         raise DataError(f"{origin.name}: no column is left to predict from" + (f"; left out: {told}" if told else ""))
     return judged
 
 
-def _identifiers(columns: pa.Table, roles: Roles, judged: Judged) -> tuple[str, ...]:
+def _identifiers(columns: pa.Table, roles: Roles, judged: Judged, rows: NDArray[np.intp]) -> tuple[str, ...]:
     """The columns that name a row, those that people ignore because they do included; in the order of the file."""
     named = {
         name
         for name in (*roles.ignore, *([] if roles.group is None else [roles.group]))
-        if why_not(values_of(columns[name], name, roles.reading)) == IDENTIFIER
+        if why_not(values_of(columns[name], name, roles.reading).of_rows(rows)) == IDENTIFIER
     }
     found = named | set(judged.identifiers)
     return tuple(name for name in columns.column_names if name in found)
@@ -148,6 +149,20 @@ def _groups(column: pa.ChunkedArray, name: str, reading: Reading) -> NDArray[np.
     if len(alone):
         logger.info("group %r is missing in %d rows; each is a group of its own", name, len(alone))
     return groups
+
+
+def _rows_that_are_no_copies(columns: pa.Table) -> NDArray[np.intp]:
+    """The first of all rows that are the same in every column of the file."""
+    codes: dict[int, NDArray[np.int32]] = {}
+    for at, column in enumerate(columns.columns):
+        kind = column.type
+        if not pa.types.is_nested(kind):  # Arrow does not compare lists
+            plain = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+            encoded = plain.combine_chunks().dictionary_encode("encode")
+            codes[at] = encoded.indices.to_numpy(zero_copy_only=False)
+    if not codes:
+        return np.arange(columns.num_rows)
+    return np.flatnonzero(~pd.DataFrame(codes).duplicated().to_numpy())
 
 
 def _say_duplicates(table: TaskTable) -> None:

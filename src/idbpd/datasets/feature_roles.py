@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from idbpd.datasets.column_names import listed_names
 from idbpd.datasets.table import Column, Origin, Role
@@ -52,14 +53,17 @@ class Judged:
         return tuple(name for name, reason in self.left_out.items() if reason == IDENTIFIER)
 
 
-def judge(columns: Sequence[Values], wishes: Wishes, origin: Origin) -> Judged:
-    """Give every column its role; one line of the log says what became of them."""
+def judge(columns: Sequence[Values], wishes: Wishes, origin: Origin, rows: NDArray[np.intp]) -> Judged:
+    """Give every column its role, as these rows tell; one line of the log says what became of them.
+
+    The rows are those that are not copies of others: an identifier occurs twice in a table that has its rows twice.
+    """
     features: list[Column] = []
     left_out: dict[str, str] = {}
     for values in columns:
         role = _wished(values, wishes, origin)
         if role is None:
-            reason = why_not(values)
+            reason = why_not(values.of_rows(rows))
             if reason is not None:
                 left_out[values.name] = reason
                 continue
@@ -101,12 +105,16 @@ def _numbers_rows(values: Values, known: int) -> bool:
 
 def _names_rows(name: str) -> bool:
     """Whether a column's name says that it holds identifiers: customer_id, orderNo, UUID."""
-    words = [word.lower() for word in _WORDS.findall(name)]
-    if not words:
-        return False
-    if words[0] in _FIRST_OR_LAST or words[-1] in _FIRST_OR_LAST | _LAST:
-        return True
-    return _JOINED.fullmatch(words[-1]) is not None
+    return _says_id(name) or _words(name)[-1] in _LAST
+
+
+def _says_id(name: str) -> bool:
+    words = _words(name)
+    return bool({words[0], words[-1]} & _FIRST_OR_LAST) or _JOINED.fullmatch(words[-1]) is not None
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(name)] or [name]
 
 
 def _why_no_category(values: Values, known: int) -> str | None:
@@ -172,6 +180,14 @@ def _as_number(word: str) -> float | None:
 def _remark(values: Values, role: Role) -> None:
     if values.remark is not None:
         logger.warning("column %r is read as a %s: %s", values.name, role, values.remark)
+    if role != "date" and _says_id(values.name) and len(values.distinct[1]) > ROWS_TO_JUDGE:
+        logger.warning(
+            "column %r is used as a %s, but its name says that it identifies something; if rows with the same value "
+            "belong together, write group: %s",
+            values.name,
+            role,
+            values.name,
+        )
     if role == "category" and len(values.distinct[1]) > MANY_CATEGORIES:
         logger.info(
             "column %r has %d categories; the rare ones will share one place", values.name, len(values.distinct[1])

@@ -7,7 +7,7 @@ from math import lgamma, log
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import Column, Target
+from idbpd.datasets.table import Column, Role, Target
 
 logger = logging.getLogger(__name__)
 
@@ -16,52 +16,63 @@ SAME = 0.9999  # a correlation above this is a copy in another unit
 CHANCE = log(1e-6)
 
 
-def warn_of_leaks(features: Sequence[Column], targets: Sequence[Target]) -> None:
-    """Warn of every feature that equals a target or determines it."""
+def warn_of_leaks(features: Sequence[Column], targets: Sequence[Target], rows: NDArray[np.intp]) -> None:
+    """Warn of every feature that equals a target or determines it.
+
+    ``rows`` are those that are not copies of others. A column that differs in most of them would determine every target
+    by its copies alone.
+    """
+    telling = {column.name: rows if _differs(column.values[rows]) else slice(None) for column in features}
     for target in targets:
-        for output, values in _parts(target):
+        for what, values in _parts(target):
             for column in features:
-                how = _leak(column, values, is_number=target.kind == "number")
+                part = telling[column.name]
+                how = _leak(column.role, column.values[part], values[part], is_number=target.kind == "number")
                 if how is not None:
                     logger.warning(
-                        "column %r %s the target %r of task %r; if it is not known when the model is asked, leave it "
-                        "out with ignore: [%s]",
+                        "column %r gives %s away: %s; if it is not known when the model is asked, leave it out with "
+                        "ignore: [%s]",
                         column.name,
+                        what,
                         how,
-                        output,
-                        target.task,
                         column.name,
                     )
+
+
+def _differs(values: NDArray[np.float64] | NDArray[np.int32]) -> bool:
+    return len(np.unique(values)) > len(values) / 2
 
 
 def _parts(target: Target) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """The targets as single columns: labels one by one, classes as the numbers of the classes."""
     values = target.values.astype(np.float64)
     if target.kind == "classes":
-        yield target.task, np.where(target.known, values.argmax(axis=1), np.nan)
+        yield f"task {target.task!r}", np.where(target.known, values.argmax(axis=1), np.nan)
     elif target.kind in ("binary", "number"):
-        yield target.task, values[:, 0]
+        yield f"task {target.task!r}", values[:, 0]
     else:
         for at, name in enumerate(target.outputs):
-            yield name, values[:, at]
+            yield f"label {name!r} of task {target.task!r}", values[:, at]
 
 
-def _leak(column: Column, target: NDArray[np.float64], *, is_number: bool) -> str | None:
+def _leak(
+    role: Role, values: NDArray[np.float64] | NDArray[np.int32], target: NDArray[np.float64], *, is_number: bool
+) -> str | None:
     known = ~np.isnan(target)
-    values, target = column.values[known], target[known]
-    numbers = None if column.role == "category" else values.astype(np.float64)
+    values, target = values[known], target[known]
+    numbers = None if role == "category" else values.astype(np.float64)
     if is_number and numbers is not None and _correlation(numbers, target) > SAME:
-        return "is the same as, or a multiple of,"
+        return "it is the target, perhaps in another unit"
     kinds = np.unique(target, return_inverse=True)[1]
     if numbers is not None:
         if _determines(np.isnan(numbers).astype(np.intp), kinds):
-            return "tells by its missing values"
+            return "it is missing for one of the two values only"
         if not is_number and _separates(numbers, target):
-            return "divides exactly at one number"
+            return "one number divides the two values"
         numbers = np.where(np.isnan(numbers), np.inf, numbers)
     codes = np.unique(values if numbers is None else numbers, return_inverse=True)[1]
     if _determines(codes, kinds):
-        return "determines"
+        return "each of its values has one target"
     return None
 
 

@@ -79,6 +79,14 @@ class Values:
         numbers = self.numbers[self.known]
         return bool(np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all())
 
+    def of_rows(self, rows: NDArray[np.intp]) -> "Values":
+        """The values of some rows; the different ones are still those of all rows."""
+        if self.coded is None:
+            assert self.numbers is not None
+            return replace(self, numbers=self.numbers[rows])
+        codes, words = self.coded
+        return replace(self, coded=(codes[rows], words))
+
     def counts(self) -> NDArray[np.int64]:
         """How many rows have each of the different values."""
         codes, words = self.distinct
