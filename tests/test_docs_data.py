@@ -9,6 +9,7 @@ from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
 
 from idbpd.datasets.table import TaskTable
+from idbpd.datasets.values import MISSING
 from idbpd.experiment.splitting.fingerprint import data_sha256
 from tests.kedro_project import PROJECT, KedroProject
 from tests.real_data import ROOT, needs_real_data
@@ -32,18 +33,23 @@ def test_the_example_with_a_table_of_ones_own_runs(project: KedroProject, monkey
     kedro, *arguments, option, params = command.split()
     assert (kedro, option) == ("kedro", "--params")
     output = project.kedro(*arguments, params=f"{params},{SHORT}")
-    assert "urgent task: labels outage, security" in output
-    for task in ("billing", "other"):
+    assert re.search(r"urgent task \(priority\).* outage, security", output)
+    for task in ("team", "minutes"):
         assert f"the {task} task alone reaches a worst-case loss of" in output
         assert re.search(rf"{task}: worst-case loss .* (kept|BROKEN)", output)
     _require_tracked(project)
     assert set(yaml.safe_load(arff)["flags"]) == {"type", "filepath", "labels"}
 
 
+def test_the_words_for_a_missing_value_are_those_of_the_reader() -> None:
+    (listed,) = re.findall(r"Missing values are empty, or one of (.*?)\. Blanks", TEXT, flags=re.DOTALL)
+    assert tuple(re.findall(r"`(.*?)`", listed)) == MISSING
+
+
 def _require_tracked(project: KedroProject) -> None:
-    """Three label groups: one objective, two constraints, each with its threshold, value and multiplier."""
+    """Three tasks: one objective, two constraints, each with its threshold, value and multiplier."""
     certificate = json.loads((project.data / "08_reporting/tickets/certificate.json").read_text())
-    assert list(certificate["tasks"]) == ["billing", "other"]
+    assert list(certificate["tasks"]) == ["team", "minutes"]
     assert certificate["constraint"] == max(task["constraint"] for task in certificate["tasks"].values())
     assert certificate["multiplier"] == max(task["multiplier"] for task in certificate["tasks"].values())
     fingerprint = json.loads((project.data / "05_model_input/tickets/fingerprint.json").read_text())

@@ -125,7 +125,7 @@ def test_values_missing_from_a_sparse_row_are_the_first_category() -> None:
 @pytest.mark.parametrize("row", ["?,1,0,1", "1,1,0,1"])
 def test_a_question_mark_is_missing_unless_it_is_quoted(row: str) -> None:
     table = _read(DENSE.replace("4,5,1,1", row))
-    assert np.isnan(table.features[2, 0]) == row.startswith("?")
+    assert np.isnan(table.dense_features(slice(None))[2, 0]) == row.startswith("?")
     with pytest.raises(DataError, match=r"line 14: attribute 'att1': '\?' is not a number"):
         _read(DENSE.replace("4,5,1,1", "'?',1,0,1"))
 

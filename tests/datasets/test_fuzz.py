@@ -19,10 +19,12 @@ from idbpd.datasets.arff import reader
 from idbpd.datasets.arff.mulan import read_mulan_labels
 from idbpd.datasets.arff.reader import read_arff
 from idbpd.datasets.arff.writer import render_arff
-from idbpd.datasets.columns import LABEL_PREFIX, Roles, columns_to_table
+from idbpd.datasets.column_names import LABEL_PREFIX
+from idbpd.datasets.columns import Roles, columns_to_table
+from idbpd.datasets.csv_file import read_csv
 from idbpd.datasets.idx import TYPES, decompressed, parse_idx, render_idx
 from idbpd.datasets.table import Origin, TaskTable
-from idbpd.datasets.tabular import read_csv, read_parquet
+from idbpd.datasets.table_reading import read_parquet
 from idbpd.errors import InputError
 
 DENSE = b"""@relation 'x: -C -2'
@@ -65,7 +67,7 @@ XML = b"""<?xml version="1.0" encoding="UTF-8"?>
 <label name="p"/>
 <label name="q"/>
 </labels>"""
-CSV = b'x,y,label:p,label:q\n1,2.5,0,1\n-3,"4",1,0\n5e3,,1,1\n'
+CSV = b'x,y,when,colour,label:p,label:q\n1,2.5,2024-01-31,red,0,1\n-3,"4",2024-02-01,?,1,no\n5e3,,,blue,yes,1\n'
 IDX = render_idx(np.arange(24, dtype=np.int16).reshape(2, 3, 4))
 PIECES = (
     b", \n \r { } ' \" \\ % ? - 0 9 1e999 nan @data @attribute \0 \xff \xc3\xa9 <label /> &amp; \x1f\x8b 2147483648"

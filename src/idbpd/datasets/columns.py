@@ -1,34 +1,53 @@
-"""Convert the columns of a CSV file, Parquet file or data frame into a multi-label table."""
+"""Make a table of features and targets from the columns of a CSV file, Parquet file or data frame."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from idbpd.datasets.column_names import GROUP_COLUMN, LABEL_PREFIX, require_column, require_names
+from idbpd.datasets.feature_roles import IDENTIFIER, Judged, Wishes, judge, why_not
+from idbpd.datasets.leaks import warn_of_leaks
 from idbpd.datasets.table import Origin, TaskTable
+from idbpd.datasets.targets import make_target, zeros_and_ones
+from idbpd.datasets.task_block import TaskBlock
+from idbpd.datasets.values import Reading, Values, values_of
 from idbpd.errors import ConfigurationError, DataError
 
-Number = TypeVar("Number", np.float32, np.int8)
-
-LABEL_PREFIX = "label:"
-GROUP_COLUMN = "group"
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The roles of a table's columns; a column without a role is a feature."""
+    """What people have said about the columns; a column that nobody speaks of is judged by its values."""
 
-    labels: Sequence[str]
-    tasks: Mapping[str, Sequence[str]] | None = None  # the labels by task, the most important task first
+    tasks: Sequence[TaskBlock] = ()
+    labels: Sequence[str] = ()  # instead of tasks: 0/1 columns that a split divides into tasks
     group: str | None = None
-    categorical: Sequence[str] = field(default_factory=tuple)  # become one 0/1 feature per value
-    ignore: Sequence[str] = field(default_factory=tuple)
+    ignore: Sequence[str] = ()
+    features: Wishes = field(default_factory=Wishes)
+    reading: Reading = field(default_factory=Reading)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The columns that are to be predicted."""
+        return (*(column for task in self.tasks for column in task.columns), *self.labels)
+
+    def by_key(self) -> Mapping[str, Sequence[str]]:
+        """The columns that each key of the block names."""
+        return {
+            "tasks" if self.tasks else "labels": self.targets,
+            "ignore": self.ignore,
+            "group": () if self.group is None else (self.group,),
+            "categorical": self.features.categorical,
+            "numeric": self.features.numeric,
+            "dates": self.features.dates,
+        }
 
 
 def frame_to_table(frame: pd.DataFrame, origin: Origin) -> TaskTable:
@@ -39,138 +58,127 @@ def frame_to_table(frame: pd.DataFrame, origin: Origin) -> TaskTable:
         group=GROUP_COLUMN if GROUP_COLUMN in names else None,
     )
     require_names(names, origin)
-    columns = pa.Table.from_pandas(frame.set_axis(names, axis=1), preserve_index=False)
+    columns = pa.table({name: _arrow(frame.iloc[:, at]) for at, name in enumerate(names)})
     return columns_to_table(columns, roles, origin)
 
 
 def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTable:
-    """Convert columns to numbers; an error names the place of the first value that is not a number."""
+    """Read the columns, give each its role, and check them; an error names the place of the first bad value."""
     names = columns.column_names
     require_names(names, origin)
+    _check_roles(roles, names, origin)
     if columns.num_rows == 0:
         raise DataError(f"{origin.name}: the table has columns but no rows")
-    special = [*roles.labels, *roles.ignore, *([roles.group] if roles.group is not None else [])]
-    for name in [*special, *roles.categorical]:
-        if name not in names:
-            close = get_close_matches(name, names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; its columns are {listed_names(names)}"
-            raise ConfigurationError(f"{origin.name} has no column {name!r}{hint}")
-    features, feature_names = list[NDArray[np.float32]](), list[str]()
-    for name in names:
-        if name in roles.categorical and name not in special:
-            for category, indicator in _indicators(columns[name], name, origin):
-                features.append(indicator)
-                feature_names.append(f"{name}={category}")
-        elif name not in special:
-            features.append(_numbers(columns[name], name, origin))
-            feature_names.append(name)
-    labels = [_label(columns[name], name, origin) for name in roles.labels]
-    label_names = _shown(roles.labels)
+    targets = {name: values_of(columns[name], name, roles.reading) for name in roles.targets}
+    made = tuple(make_target(block, targets, origin) for block in roles.tasks)
+    labels, label_names = _labels(roles.labels, targets, columns.num_rows, origin)
+    rows = _rows_that_are_no_copies(columns)
+    judged = _features(columns, roles, origin, rows)
+    feature_names = tuple(column.name for column in judged.features)
     require_names([*feature_names, *label_names], origin)  # a column x and a column label:x, say
-    tasks = roles.tasks
-    return TaskTable(
-        features=_stacked(features, columns.num_rows, np.float32),
-        feature_names=tuple(feature_names),
-        labels=_stacked(labels, columns.num_rows, np.int8),
+    warn_of_leaks(judged.features, made, rows)
+    table = TaskTable(
+        features=judged.features,
+        feature_names=feature_names,
+        labels=labels,
         label_names=label_names,
-        groups=None if roles.group is None else _groups(columns[roles.group], roles.group, origin),
-        tasks=None if tasks is None else {task: _shown(members) for task, members in tasks.items()},
+        groups=None if roles.group is None else _groups(columns[roles.group], roles.group, roles.reading),
         origin=origin,
+        targets=made,
+        label_kind="labels",
+        identifiers=_identifiers(columns, roles, judged, rows),
     )
+    _say_duplicates(table)
+    return table
 
 
-def require_names(names: Sequence[str], origin: Origin) -> None:
-    """Raise a `DataError` if a column has no name or two columns have the same name."""
-    first: dict[str, int] = {}
-    for at, name in enumerate(names, start=1):
-        if not name.strip():
-            raise DataError(f"{origin.name}: column {at} has no name")
-        if "\n" in name or "\r" in name:
-            raise DataError(f"{origin.name}: the name of column {at} spans several lines; is a quote missing?")
-        if name in first:
-            raise DataError(f"{origin.name}: columns {first[name]} and {at} are both named {name!r}")
-        first[name] = at
+def _check_roles(roles: Roles, names: Sequence[str], origin: Origin) -> None:
+    """Every column that is named must be there, and have one role."""
+    role_of: dict[str, str] = {}
+    for key, columns in roles.by_key().items():
+        for name in columns:
+            require_column(name, names, origin)
+            before = role_of.setdefault(name, key)
+            if before != key:
+                raise ConfigurationError(f"{origin.name}: column {name!r} is under {before!r} and under {key!r}")
 
 
-def listed_names(names: Sequence[str]) -> str:
-    """At most ten names and the number of the others, for error messages."""
-    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+def _features(columns: pa.Table, roles: Roles, origin: Origin, rows: NDArray[np.intp]) -> Judged:
+    special = {*roles.targets, *roles.ignore, roles.group}
+    values = [values_of(columns[name], name, roles.reading) for name in columns.column_names if name not in special]
+    judged = judge(values, roles.features, origin, rows)
+    if not judged.features:
+        told = ", ".join(f"{name} ({reason})" for name, reason in judged.left_out.items())
+        raise DataError(f"{origin.name}: no column is left to predict from" + (f"; left out: {told}" if told else ""))
+    return judged
 
 
-def _shown(labels: Sequence[str]) -> tuple[str, ...]:
-    return tuple(label.removeprefix(LABEL_PREFIX) for label in labels)
+def _identifiers(columns: pa.Table, roles: Roles, judged: Judged, rows: NDArray[np.intp]) -> tuple[str, ...]:
+    """The columns that name a row, those that people ignore because they do included; in the order of the file."""
+    named = {
+        name
+        for name in (*roles.ignore, *([] if roles.group is None else [roles.group]))
+        if why_not(values_of(columns[name], name, roles.reading).of_rows(rows)) == IDENTIFIER
+    }
+    found = named | set(judged.identifiers)
+    return tuple(name for name in columns.column_names if name in found)
 
 
-def _numbers(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.float32]:
-    kind = column.type
-    if pa.types.is_boolean(kind) or _is_number(kind):
-        # Values too large for float32 become infinite here; the check for finite features reports them.
-        with np.errstate(over="ignore"):
-            values: NDArray[np.float32] = pc.cast(column, pa.float64(), safe=False).to_numpy().astype(np.float32)
-        return values
-    if pa.types.is_null(kind):
-        raise DataError(f"{origin.name}: feature {name!r} has no values; leave it out with ignore: [{name}]")
-    row = _first_non_number(column)
-    raise DataError(
-        f"{origin.of(row)}: feature {name!r} is {column[row].as_py()!r}, which is not a number; list the column under "
-        "'categorical' (a feature per value) or 'ignore'"
-    )
+def _labels(
+    names: Sequence[str], columns: Mapping[str, Values], rows: int, origin: Origin
+) -> tuple[NDArray[np.int8], tuple[str, ...]]:
+    shown = tuple(name.removeprefix(LABEL_PREFIX) for name in names)
+    matrix = np.empty((rows, len(names)), dtype=np.int8)
+    for at, name in enumerate(names):
+        values = zeros_and_ones(columns[name], origin, f"label {shown[at]!r}")
+        missing = np.flatnonzero(np.isnan(values))
+        if len(missing):
+            raise DataError(
+                f"{origin.of(missing[0])}: label {shown[at]!r} is missing; labels may have gaps if they are under "
+                "'tasks' instead of 'labels'"
+            )
+        matrix[:, at] = values
+    return matrix, shown
 
 
-def _label(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.int8]:
-    shown = name.removeprefix(LABEL_PREFIX)
-    if column.null_count:
-        raise DataError(f"{origin.of(_first(pc.is_null(column)))}: label {shown!r} is missing; a label is 0 or 1")
-    kind = column.type
-    if pa.types.is_boolean(kind):
-        column = pc.cast(column, pa.int8())
-    elif not _is_number(kind):
-        row = next((at for at, value in enumerate(column.to_pylist()) if str(value) not in ("0", "1")), 0)
-        raise DataError(f"{origin.of(row)}: label {shown!r} is {column[row].as_py()!r}; a label is 0 or 1")
-    values = pc.cast(column, pa.float64(), safe=False).to_numpy()
-    wrong = np.flatnonzero(~np.isin(values, (0, 1)))
-    if len(wrong):
-        raise DataError(f"{origin.of(wrong[0])}: label {shown!r} is {values[wrong[0]]:g}; a label is 0 or 1")
-    return np.asarray(values, dtype=np.int8)
+def _groups(column: pa.ChunkedArray, name: str, reading: Reading) -> NDArray[np.int64]:
+    codes, words = values_of(column, name, reading).distinct
+    groups = codes.astype(np.int64)
+    alone = np.flatnonzero(groups < 0)
+    groups[alone] = len(words) + np.arange(len(alone))  # nothing is known to belong to such a row
+    if len(alone):
+        logger.info("group %r is missing in %d rows; each is a group of its own", name, len(alone))
+    return groups
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+def _rows_that_are_no_copies(columns: pa.Table) -> NDArray[np.intp]:
+    """The first of all rows that are the same in every column of the file."""
+    codes: dict[int, NDArray[np.int32]] = {}
+    for at, column in enumerate(columns.columns):
+        kind = column.type
+        if not pa.types.is_nested(kind):  # Arrow does not compare lists
+            plain = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+            encoded = plain.combine_chunks().dictionary_encode("encode")
+            codes[at] = encoded.indices.to_numpy(zero_copy_only=False)
+    if not codes:
+        return np.arange(columns.num_rows)
+    return np.flatnonzero(~pd.DataFrame(codes).duplicated().to_numpy())
 
 
-def _indicators(column: pa.ChunkedArray, name: str, origin: Origin) -> list[tuple[str, NDArray[np.float32]]]:
-    """A column of 0 and 1 per value, values in sorted order."""
-    if column.null_count:
-        raise DataError(f"{origin.of(_first(pc.is_null(column)))}: feature {name!r} is missing")
-    encoded = column.combine_chunks().dictionary_encode()
-    texts = [str(value) for value in encoded.dictionary.to_pylist()]
-    codes = encoded.indices.to_numpy()
-    order = sorted(range(len(texts)), key=texts.__getitem__)
-    return [(texts[code], (codes == code).astype(np.float32)) for code in order]
+def _say_duplicates(table: TaskTable) -> None:
+    assert isinstance(table.features, tuple)
+    parts: list[NDArray[Any]] = [column.values for column in table.features]
+    parts += [*table.labels.T, *(column for target in table.targets for column in target.values.T)]
+    copies = int(pd.DataFrame(dict(enumerate(parts))).duplicated().sum())
+    if copies:
+        logger.info("%d of %d rows are exact copies of an earlier row", copies, len(table))
 
 
-def _groups(column: pa.ChunkedArray, name: str, origin: Origin) -> NDArray[np.int64]:
-    if column.null_count:
-        raise DataError(f"{origin.of(_first(pc.is_null(column)))}: the group {name!r} is missing")
-    codes: NDArray[np.int64] = column.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    return codes
-
-
-def _first_non_number(column: pa.ChunkedArray) -> int:
-    for row, value in enumerate(column.to_pylist()):
-        try:
-            float(value if value is not None else 0)
-        except (TypeError, ValueError):
-            return row
-    return _first(pc.is_valid(column))
-
-
-def _first(condition: pa.ChunkedArray) -> int:
-    return int(pc.index(condition, pa.scalar(True)).as_py())
-
-
-def _stacked(columns: Sequence[NDArray[Number]], rows: int, kind: type[Number]) -> NDArray[Number]:
-    stacked = np.empty((rows, len(columns)), dtype=kind)
-    for at, column in enumerate(columns):
-        stacked[:, at] = column
-    return stacked
+def _arrow(series: "pd.Series[Any]") -> pa.ChunkedArray:
+    try:
+        array = pa.Array.from_pandas(series)
+    except (pa.ArrowException, TypeError, ValueError):  # numbers and texts in one column
+        array = pa.array(
+            [None if missing else str(value) for value, missing in zip(series, series.isna(), strict=True)]
+        )
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])

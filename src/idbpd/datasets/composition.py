@@ -62,6 +62,7 @@ def compose_pairs(
         groups=np.repeat(np.arange(groups, dtype=np.int64), shares),
         positions={position: shown[:, at].astype(np.int64) for at, position in enumerate(POSITIONS)},
         origin=Origin("the table of composed images"),
+        content="images",
     )
 
 

@@ -9,9 +9,8 @@ import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
 
 from idbpd.datasets.arff.reader import LabelNames, read_arff
-from idbpd.datasets.columns import require_names
 from idbpd.datasets.table import Origin
-from idbpd.datasets.tabular import read_csv, read_parquet
+from idbpd.datasets.table_reading import read_frame
 from idbpd.errors import ConfigurationError, DataError
 
 FORMATS = (".csv", ".parquet", ".arff")
@@ -42,11 +41,7 @@ class FeatureFileDataset(AbstractDataset[NoReturn, FeatureFile]):
             table = read_arff(content, name, labels=LabelNames([], []))
             frame, origin = table.frame(slice(None)), table.origin
         else:
-            columns, origin = (
-                read_csv(content, name) if self._path.suffix == ".csv" else (read_parquet(content, name), Origin(name))
-            )
-            require_names(columns.column_names, origin)
-            frame = columns.to_pandas()
+            frame, origin = read_frame(content, name)
         if frame.empty:
             raise DataError(f"{name}: the table has columns but no rows")
         return FeatureFile(frame, origin)

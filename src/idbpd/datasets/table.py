@@ -1,6 +1,6 @@
 """The table of features and targets: every source is read into this form."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -20,16 +20,43 @@ Content = Literal["table", "images"]
 
 @dataclass(frozen=True)
 class Origin:
-    """The file and lines that the rows of a table came from, for error messages."""
+    """The file and lines that the rows of a table came from, for error messages.
+
+    A table of several files has their names in ``files``, and for each row the position of its file in ``file_of``.
+    """
 
     name: str = "the table"
     lines: NDArray[np.int64] | None = None  # line of each row in a text file, counted from 1
+    files: tuple[str, ...] = ()
+    file_of: NDArray[np.int64] | None = None
 
     def of(self, row: int) -> str:
         """The place of one row, as text for an error message."""
         if self.lines is not None:
-            return f"{self.name}, line {self.lines[row]}"
+            name = self.name if self.file_of is None else self.files[self.file_of[row]]
+            return f"{name}, line {self.lines[row]}"
         return f"{self.name}, row {row + 1}"
+
+    def of_rows(self, rows: NDArray[np.intp]) -> "Origin":
+        """The origin of some rows, in the given order."""
+        return replace(
+            self,
+            lines=None if self.lines is None else self.lines[rows],
+            file_of=None if self.file_of is None else self.file_of[rows],
+        )
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Origin]", lengths: Sequence[int]) -> "Origin":
+        """The origin of the rows of several files, one after the other."""
+        lines = [part.lines for part in parts if part.lines is not None]
+        if len(parts) == 1 or len(lines) < len(parts):
+            return parts[0] if len(parts) == 1 else cls(" + ".join(part.name for part in parts))
+        return cls(
+            name=" + ".join(part.name for part in parts),
+            lines=np.concatenate(lines),
+            files=tuple(part.name for part in parts),
+            file_of=np.repeat(np.arange(len(parts), dtype=np.int64), lengths),
+        )
 
 
 @dataclass(frozen=True)
@@ -158,7 +185,7 @@ class TaskTable:
 
     def of_rows(self, rows: NDArray[np.intp]) -> "TaskTable":
         """The table of some rows, in the given order."""
-        lines, features = self.origin.lines, self.features
+        features = self.features
         return replace(
             self,
             features=(
@@ -169,6 +196,6 @@ class TaskTable:
             labels=self.labels[rows],
             groups=None if self.groups is None else self.groups[rows],
             positions={name: classes[rows] for name, classes in self.positions.items()},
-            origin=replace(self.origin, lines=None if lines is None else lines[rows]),
+            origin=self.origin.of_rows(rows),
             targets=tuple(target.of_rows(rows) for target in self.targets),
         )

@@ -1,16 +1,23 @@
 """Checks of a table before training."""
 
+from typing import NoReturn
+
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from idbpd.datasets.columns import frame_to_table, require_names
+from idbpd.datasets.column_names import require_names
+from idbpd.datasets.columns import frame_to_table
 from idbpd.datasets.table import Origin, TaskTable
 from idbpd.errors import DataError
 
+FEWEST_ROWS = 20
+LARGEST = float(np.finfo(np.float32).max)  # the network computes in this precision
+
 
 class TableValidator:
-    """A catalog validator: finite features, labels that are not constant, unique names, expected counts.
+    """A catalog validator: finite features, labels that are not constant, unique names, enough rows, expected counts.
 
     ```yaml
     chd49:
@@ -43,10 +50,20 @@ class TableValidator:
         for what, count in self._expected.items():
             if count is not None and count != found[what]:
                 raise DataError(f"{table.origin.name} has {found[what]} {what}, expected {count}: is it another file?")
-        if not found["features"] or found["labels"] < 2 or not found["samples"]:
+        if not table.targets and not table.label_names:
+            raise DataError(
+                f"{table.origin.name} has nothing to predict; name the columns under 'tasks', such as "
+                "tasks: {churn: churned}"
+            )
+        if not found["features"] or (found["labels"] < 2 and not table.targets):
             raise DataError(
                 f"{table.origin.name} has {found['samples']} samples, {found['features']} features and "
-                f"{found['labels']} labels; it needs at least 1, 1 and 2"
+                f"{found['labels']} labels; it needs at least {FEWEST_ROWS}, 1 and 2"
+            )
+        if len(table) < FEWEST_ROWS:
+            raise DataError(
+                f"{table.origin.name} has {len(table)} rows; at least {FEWEST_ROWS} are needed to train a model on "
+                "some and to judge it on others"
             )
         require_names([*table.feature_names, *table.label_names], table.origin)
         require_finite(table)
@@ -64,22 +81,35 @@ def as_table(data: TaskTable | pd.DataFrame, name: str = "the table") -> TaskTab
 
 
 def require_finite(table: TaskTable) -> None:
-    """Raise a `DataError` with the place of the first feature value that is not finite."""
+    """Raise a `DataError` with the place of the first feature value that is infinite, or too large for the network.
+
+    A missing value is no error: it is filled in where features become a matrix. Sparse features have no gaps to fill.
+    """
     features = table.features
-    values = features.data if isinstance(features, csr_array) else features
-    if np.isfinite(values).all():
-        return
-    if isinstance(features, csr_array):
-        entries = features.tocoo()
-        bad = np.flatnonzero(~np.isfinite(entries.data))[0]
-        row, column, value = entries.coords[0][bad], entries.coords[1][bad], entries.data[bad]
-    else:
-        row, column = np.argwhere(~np.isfinite(features))[0]
-        value = features[row, column]
-    found = "missing (or not a number)" if np.isnan(value) else "too large"
-    raise DataError(
-        f"{table.origin.of(row)}: feature {table.feature_names[column]!r} is {found}; features must be finite"
-    )
+    if isinstance(features, tuple):
+        for at, column in enumerate(features):
+            if column.role != "category":
+                _require_finite_column(table, at, column.values)
+    elif isinstance(features, csr_array):
+        wrong = np.flatnonzero(~np.isfinite(features.data))
+        if len(wrong):
+            entries = features.tocoo()
+            row, at, value = entries.coords[0][wrong[0]], entries.coords[1][wrong[0]], entries.data[wrong[0]]
+            _refuse(table, row, at, value)
+    elif not np.isfinite(features).all():
+        for at in range(features.shape[1]):
+            _require_finite_column(table, at, features[:, at])
+
+
+def _require_finite_column(table: TaskTable, at: int, values: NDArray[np.floating | np.integer]) -> None:
+    wrong = np.flatnonzero(np.abs(values) > LARGEST)  # not so where a value is missing
+    if len(wrong):
+        _refuse(table, int(wrong[0]), at, values[wrong[0]])
+
+
+def _refuse(table: TaskTable, row: int, at: int, value: float) -> NoReturn:
+    found = "missing" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:g}, which is too large"
+    raise DataError(f"{table.origin.of(row)}: feature {table.feature_names[at]!r} is {found}; numbers must be finite")
 
 
 def _require_varying_labels(table: TaskTable) -> None:

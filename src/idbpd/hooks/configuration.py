@@ -61,7 +61,11 @@ class ConfigurationHook:
         for name in (dataset, *compared):
             _require_source(name, sources)
         complete = {
-            name: {VALIDATOR: _default_validator(name, sources[name]), **sources[name]} for name in (dataset, *compared)
+            name: {
+                VALIDATOR: _default_validator(name, sources[name]),
+                **_with_absolute_files(sources[name], context.project_path),
+            }
+            for name in (dataset, *compared)
         }
         # Set before the catalog is created, so that it is an ordinary entry with validator, version and credentials.
         loader["catalog"] = {
@@ -144,8 +148,17 @@ def _at(values: Any, name: str) -> Any:
 
 def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
     """The validator of a source that has none; errors about a data frame name the source's file."""
-    shown = str(source.get("filepath", f"the data set {name}"))
+    filepath = source.get("filepath", f"the data set {name}")
+    shown = " + ".join(map(str, filepath)) if isinstance(filepath, list) else str(filepath)
     return {"class": "idbpd.datasets.TableValidator", "options": {"name": shown}}
+
+
+def _with_absolute_files(source: dict[str, Any], project: Path) -> dict[str, Any]:
+    """The block with a list of files made absolute; Kedro does it for a single file only."""
+    files = source.get("filepath")
+    if not isinstance(files, list):
+        return source
+    return {**source, "filepath": [file if "://" in str(file) else str(project / str(file)) for file in files]}
 
 
 def _files(names: set[str], catalog: DataCatalog) -> list[Path]:

@@ -1,0 +1,94 @@
+"""Read texts as numbers, also with a decimal comma or with separators of thousands."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Decimal = Literal[".", ","]
+
+# 007 or 0123 is a code, as in postal codes and account numbers: as a number it would lose its zeros.
+_CODE = r"^[+-]?0[0-9]"
+_DIGITS = re.compile(r"[+-]?\d+")
+_BLANKS = re.compile(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(?!\d))")
+
+
+class Numbers(NamedTuple):
+    """The numbers that words are, and the sign that divides off their decimals if it had to be found."""
+
+    values: NDArray[np.float64]
+    decimal: str | None = None
+
+
+def read_numbers(words: Sequence[str], decimal: Decimal | None = None) -> Numbers | None:
+    """The number that each word is; None if one is none, or if two readings are possible ('1,234').
+
+    ``decimal`` says which sign divides off the decimals, if people know it.
+    """
+    if not words:
+        return None
+    return _cast_plain(words, decimal) or _separated([_BLANKS.sub("", word) for word in words], decimal)
+
+
+def which_are_numbers(words: Sequence[str]) -> NDArray[np.bool_]:
+    """Which words are plain numbers (or codes of digits), where not all of them are."""
+    pattern = r"^[+-]?([0-9]+[.]?|[0-9]*[.][0-9]+)([eE][+-]?[0-9]+)?$"
+    matches = pc.match_substring_regex(pa.array(words, pa.string()), pattern)
+    found: NDArray[np.bool_] = matches.to_numpy(zero_copy_only=False).astype(np.bool_)
+    return found
+
+
+def two_readings(words: Sequence[str]) -> bool:
+    """Whether the comma of these numbers may divide off decimals as well as thousands."""
+    return any("," in word for word in words) and all(_fits(word, ",") and _fits(word, ".") for word in words)
+
+
+def number_text(number: float) -> str:
+    """A number as the name of a class or category: 3 for 3.0."""
+    return str(int(number)) if abs(number) < 1e15 and number == int(number) else repr(float(number))
+
+
+def _cast_plain(words: Sequence[str], decimal: Decimal | None) -> Numbers | None:
+    values = None if decimal == "," else _cast(words)
+    return None if values is None else Numbers(values)
+
+
+def _cast(words: Sequence[str]) -> NDArray[np.float64] | None:
+    array = pa.array(words, pa.string())
+    if pc.any(pc.match_substring_regex(array, _CODE)).as_py():
+        return None
+    try:
+        numbers: NDArray[np.float64] = pc.cast(array, pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        return None
+    return numbers
+
+
+def _separated(words: Sequence[str], decimal: Decimal | None) -> Numbers | None:
+    """The one reading of all words in which a point and a comma have one meaning each."""
+    plain = _cast_plain(words, decimal)
+    if plain is not None:
+        return plain
+    readings = [sign for sign in (",", ".") if decimal in (None, sign) and all(_fits(word, sign) for word in words)]
+    if len(readings) != 1:
+        return None
+    (sign,) = readings
+    thousands = "." if sign == "," else ","
+    values = _cast([word.replace(thousands, "").replace(sign, ".") for word in words])
+    return None if values is None else Numbers(values, sign)
+
+
+def _fits(word: str, decimal: str) -> bool:
+    """Whether a word is a number with this decimal sign, and the other one, if at all, between groups of thousands."""
+    whole, _, fraction = word.partition(decimal)
+    groups = whole.split("." if decimal == "," else ",")
+    if fraction and re.fullmatch(r"\d+([eE][+-]?\d+)?", fraction) is None:
+        return False
+    if len(groups) == 1:
+        return _DIGITS.fullmatch(whole) is not None
+    first = re.fullmatch(r"[+-]?[1-9]\d{0,2}", groups[0]) is not None
+    return first and all(re.fullmatch(r"\d{3}", group) is not None for group in groups[1:])
