@@ -57,13 +57,12 @@ def _balanced(table: TaskTable) -> NDArray[np.int8]:
 def _indicators(target: Target) -> NDArray[np.int8]:
     if target.kind != "number":
         # A row without a value has none of them, so the rows that take part are balanced as well.
-        indicators: NDArray[np.int8] = np.nan_to_num(target.values).astype(np.int8)
-        return indicators
+        return np.asarray(np.nan_to_num(target.values), dtype=np.int8)
     values = target.values[:, 0]
     known = ~np.isnan(values)
     edges = np.unique(np.quantile(values[known], np.linspace(0, 1, RANGES + 1)[1:-1])) if known.any() else np.empty(0)
     ranges = np.digitize(values, edges)
-    return ((ranges[:, None] == np.arange(len(edges) + 1)) & known[:, None]).astype(np.int8)
+    return np.asarray((ranges[:, None] == np.arange(len(edges) + 1)) & known[:, None], dtype=np.int8)
 
 
 def _stratified(balanced: NDArray[np.int8], test_fraction: float, seed: int) -> tuple[Rows, Rows]:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from idbpd.datasets.columns import listed_names
+from idbpd.datasets.column_names import listed_names
 from idbpd.datasets.feature_file import FeatureFile
 from idbpd.errors import DataError
 
