@@ -43,7 +43,7 @@ class Finished(NamedTuple):
 
 
 def _run(data: MultiTaskData, split: SplitParameters = SPLIT) -> Finished:
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     shared = (start, TRAINING, EXPERIMENT)
     weights, history, clock, outcome = train_constrained(data, threshold, *shared)
     unconstrained = train_unconstrained(data, *shared)
@@ -78,7 +78,7 @@ def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
 
 def test_thresholds_are_what_each_task_reaches_alone() -> None:
     data = small_tasks(3)
-    threshold, _ = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, *_ = calibrate(data, CALIBRATION, EXPERIMENT)
     alone = build_problem(data, "third", {}, MODEL, PROBLEM, COMPUTE, 0)
     solution = solve(alone.oracle, alone.initial_weights, IDBPD(), max_steps=40, tolerance=1e-4)
     alone.network.load_state_dict(weights_of(solution))
@@ -89,7 +89,7 @@ def test_thresholds_are_what_each_task_reaches_alone() -> None:
 
 def test_the_start_keeps_the_limits_of_all_tasks_but_the_last() -> None:
     data = small_tasks(3)
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     built = build_problem(data, "first", {}, MODEL, PROBLEM, COMPUTE, 0)
     built.network.load_state_dict(start)
     quality = measure_quality(built.network, built.data, criteria_of(PROBLEM))
@@ -151,7 +151,7 @@ def test_the_clock_goes_on_with_every_step_of_the_history() -> None:
 
 def test_figures_show_every_task_with_its_threshold() -> None:
     data = small_tasks(3)
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     certificate = {"tasks": threshold["tasks"]}
     losses = draw_loss_distribution(data, data, start, certificate, MODEL, PROBLEM, SPLIT)
     dashed = [[line for line in axes.get_lines() if line.get_linestyle() == "--"] for axes in losses.axes]
@@ -168,7 +168,7 @@ def test_figures_show_every_task_with_its_threshold() -> None:
 
 def test_the_certificate_says_what_holds_on_unseen_data() -> None:
     data, unseen = small_tasks(3), small_tasks(3)
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     weights, _, _, outcome = train_constrained(data, threshold, start, TRAINING, EXPERIMENT)
 
     def certificate(test: MultiTaskData, split: SplitParameters = SPLIT) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def test_the_certificate_says_what_holds_on_unseen_data() -> None:
 
 def test_the_certificate_needs_nothing_but_the_weights() -> None:
     data = small_tasks(2)
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     weights, _, _, outcome = train_constrained(data, threshold, start, TRAINING, EXPERIMENT)
     known = {name: outcome[name] for name in ("status", "reason", "made_with")}
     certificate = certify(data, data, weights, known, threshold, SPLIT, EXPERIMENT)
@@ -205,7 +205,7 @@ def test_the_certificate_needs_nothing_but_the_weights() -> None:
 
 def test_a_stored_result_of_another_problem_is_refused() -> None:
     data = small_tasks(2)
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
 
     def train(experiment: Experiment) -> None:
         train_constrained(data, threshold, start, TRAINING, experiment)
