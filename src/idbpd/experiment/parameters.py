@@ -5,6 +5,7 @@ checked before anything runs, and an unknown key is an error.
 """
 
 import math
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -164,10 +165,20 @@ class ProblemSettings(_Problem):
         return ProblemParameters(**{**self.model_dump(by_alias=True), "weight_decay": weight_decay})
 
 
+# A number such as 1e+3 is one item although it has a '+'.
+_ITEM = re.compile(r"[0-9]+\.?[0-9]*[eE]\+[0-9]+(?=\+|$)|[^+]+")
+
+
 def listed(value: Any) -> Any:
-    """A list as it can be written on the command line, with '+' between items: Kedro ends a value at a comma."""
+    """A list as it can be written on the command line, with '+' between items: Kedro ends a value at a comma.
+
+    >>> listed("churn+complaint"), listed("0.1+1e+3"), listed(3), listed("")
+    (['churn', 'complaint'], ['0.1', '1e+3'], [3], [])
+    """
+    if value is None:
+        return []
     if isinstance(value, str):
-        return [item for item in value.split("+") if item]
+        return [item.strip() for item in _ITEM.findall(value)]
     return value if isinstance(value, list | tuple) else [value]
 
 

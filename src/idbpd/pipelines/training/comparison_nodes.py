@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -96,9 +97,8 @@ def train_fixed_weights(
     made_with = {**experiment.made_with, **parameters_of("training", training), "weights": best.weights}
     stage = Stage("train_fixed_weights", "best fixed weights", made_with, checkpointing)
     timed = _without_limits(stage, built, calibrated_weights, training)
-    words = _in_words(best, comparison.margin)
-    which = f"best weights, {words} on a validation part, of {len(tried)} tried in {seconds:.1f} s"
-    say_how_it_ended(which, timed, training.tolerance, {})
+    words = f"{_in_words(best, tried, comparison.margin)}; the sweep took {seconds:.1f} s"
+    say_how_it_ended(f"best weights ({words})", timed, training.tolerance, {})
     record = {
         "chosen": best.weights,
         "margin": comparison.margin,
@@ -122,15 +122,16 @@ def _validation_parts(
     return Parts(made.train, made.held_out)
 
 
-def _in_words(best: Tried, margin: float) -> str:
+def _in_words(best: Tried, tried: Sequence[Tried], margin: float) -> str:
     """What was chosen, and why."""
     weights = ", ".join(f"{task} {weight:.3g}" for task, weight in best.weights.items())
     why = (
-        f"the best for the priority task among those that keep all limits to within {margin:.0%}"
+        f"the best of {len(tried)} for the priority task that keeps all limits to within {margin:.0%}"
         if best.largest_excess <= margin
-        else f"which exceeds a limit by {best.largest_excess:.0%}, the least"
+        else f"none of {len(tried)} keeps all limits to within {margin:.0%}, this one comes nearest with "
+        f"{best.largest_excess:.0%}"
     )
-    return f"{weights}: {why}"
+    return f"{weights}; on a validation part {why}"
 
 
 def _without_limits(
