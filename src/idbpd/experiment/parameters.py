@@ -40,11 +40,28 @@ class ParameterBlock(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False, allow_inf_nan=False)
 
 
+# A number such as 1e+3 is one item although it has a '+'.
+_ITEM = re.compile(r"[0-9]+\.?[0-9]*[eE]\+[0-9]+(?=\+|$)|[^+]+")
+
+
+def listed(value: Any) -> Any:
+    """A list as it can be written on the command line, with '+' between items: Kedro ends a value at a comma.
+
+    >>> listed("churn+complaint"), listed("0.1+1e+3"), listed(3), listed("")
+    (['churn', 'complaint'], ['0.1', '1e+3'], [3], [])
+    """
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [item.strip() for item in _ITEM.findall(value)]
+    return value if isinstance(value, list | tuple) else [value]
+
+
 class SplitParameters(ParameterBlock):
     """How the table becomes a training and a test part, and its labels become tasks."""
 
     by: Literal["label", "position"] = "label"
-    tasks: dict[str, list[StrictInt | StrictStr]] | None = None
+    tasks: dict[str, Annotated[list[StrictInt | StrictStr], BeforeValidator(listed)]] | None = None
     kind: Literal["labels", "distribution"] | None = None
     unlabelled: Literal["drop", "keep"] = "drop"
     test_fraction: Annotated[float, Field(ge=0, lt=1)]
@@ -163,23 +180,6 @@ class ProblemSettings(_Problem):
     def with_weight_decay(self, weight_decay: float) -> ProblemParameters:
         """The problem with a number for the weight decay."""
         return ProblemParameters(**{**self.model_dump(by_alias=True), "weight_decay": weight_decay})
-
-
-# A number such as 1e+3 is one item although it has a '+'.
-_ITEM = re.compile(r"[0-9]+\.?[0-9]*[eE]\+[0-9]+(?=\+|$)|[^+]+")
-
-
-def listed(value: Any) -> Any:
-    """A list as it can be written on the command line, with '+' between items: Kedro ends a value at a comma.
-
-    >>> listed("churn+complaint"), listed("0.1+1e+3"), listed(3), listed("")
-    (['churn', 'complaint'], ['0.1', '1e+3'], [3], [])
-    """
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return [item.strip() for item in _ITEM.findall(value)]
-    return value if isinstance(value, list | tuple) else [value]
 
 
 class CalibrationParameters(ParameterBlock):
