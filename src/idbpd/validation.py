@@ -19,7 +19,7 @@ def validated(name: str, kind: Any, value: Any) -> Any:
 
 def unknown_parameter(name: str, types: Mapping[str, Any]) -> str:
     """The error message for a name that is neither a block nor a parameter: the nearest name, and those next to it."""
-    # Users forget the block as often as they mistype: 'lambda' for 'problem.lambda'. A block comes before what is in it.
+    # Users forget the block as often as they mistype: 'lambda' for 'problem.lambda'. The first of equal names is taken.
     known = {full.rpartition(".")[2]: full for full in reversed(_names(types))}
     close = get_close_matches(name, known, n=1)
     if not close:

@@ -103,10 +103,10 @@ _AS_WRITTEN = "\b\n"
 EPILOGUE = (
     _AS_WRITTEN
     + """\
-What is most often set for one run (all parameters: conf/base/parameters*.yml):
+What is most often set for one run; conf/base/parameters*.yml has all of them:
   --params dataset=yeast              a data set of conf/*/sources.yml
   --params priority=churn             the task whose worst case is minimised
-  --params tasks.upsell.slack=0.2     its limit: 20 % above what it reaches alone
+  --params tasks.upsell.slack=0.2     its limit: 20 % above its best alone
   --params tasks.upsell.limit=0.6     its limit as a number
   --params tasks.spend.loss=huber     its loss
   --params priority=churn,seed=3      a comma between parameters
@@ -116,7 +116,7 @@ What is most often set for one run (all parameters: conf/base/parameters*.yml):
 """
     + _AS_WRITTEN
     + """\
-Pipelines; without --pipeline all steps from the table to the report are run:
+Pipelines; without one, all steps from the table to the report are run:
   --pipeline predict --params input=rows.csv,output=answers.csv
   --pipeline retrain                  train, check, and register if it is better
   --pipeline reproduce --params run_id=...

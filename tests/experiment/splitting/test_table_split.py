@@ -1,5 +1,6 @@
 """From a table to tasks: which labels, which rows, which targets, which scale."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np

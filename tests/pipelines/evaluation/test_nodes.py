@@ -48,7 +48,8 @@ def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess() -> None
     threshold, start, alone = calibrate(train, CALIBRATION, EXPERIMENT)
     shared = (start, TRAINING, EXPERIMENT)
     weights, history, clock, outcome = train_constrained(train, threshold, *shared)
-    others = (train_unconstrained(train, *shared), train_equal_weights(train, *shared), alone, {})
+    equal = train_equal_weights(train, *shared)
+    others = (train_unconstrained(train, *shared), equal, alone, equal)  # the best fixed weights could be these
     certificate = certify(train, test, weights, outcome, threshold, SPLIT, EXPERIMENT)
     tables = compare(train, test, weights, *others, certificate, MODEL, PROBLEM, SPLIT)
     quality, summary, comparison, labels, verdicts = tables
