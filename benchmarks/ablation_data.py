@@ -104,7 +104,7 @@ def prepared(dataset: str, setting: str, seed: int, folder: Path) -> dict[str, A
         splitting = SplitParameters(test_fraction=chosen.test_fraction, seed=0)
         train, *_, fingerprint = split(_table(dataset), Division(splitting, FeatureParameters(scaling="none")))
         rules = CalibrationParameters(slack=chosen.slack, max_steps=size.calibration_steps, tolerance=3e-4)
-        threshold, weights = calibrate(train, rules, _experiment(chosen, seed, fingerprint))
+        threshold, weights, _ = calibrate(train, rules, _experiment(chosen, seed, fingerprint))
         folder.mkdir(parents=True, exist_ok=True)
         torch.save({"train": train, "threshold": thresholds_of(threshold), "weights": weights}, file)
     loaded: dict[str, Any] = torch.load(file, weights_only=False)

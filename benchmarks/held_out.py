@@ -36,7 +36,8 @@ from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import TaskQuality, measure_quality
 from idbpd.pipelines.evaluation.held_out import check_held_out
-from idbpd.pipelines.training.nodes import train_constrained, train_unconstrained
+from idbpd.pipelines.training.comparison_nodes import train_unconstrained
+from idbpd.pipelines.training.nodes import train_constrained
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
 from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
 from idbpd.pipelines.weight_decay.search import UnsettledExperiment
@@ -67,7 +68,7 @@ def measure(table: TaskTable, parameters: dict[str, Any], split_seed: int, seed:
     rules = WeightDecaySearchParameters(**parameters["weight_decay_search"])
     problem, _ = settle_weight_decay(table, rows, rules, Division(splitting, features), calibration, unsettled)
     experiment = Experiment(model, problem, compute, seed, fingerprint)
-    threshold, start = calibrate(train, calibration, experiment)
+    threshold, start, _ = calibrate(train, calibration, experiment)
     shared = (start, TrainingParameters(**parameters["training"]), experiment)
     weights, *_ = train_constrained(train, threshold, *shared)
     unconstrained = train_unconstrained(train, *shared)

@@ -50,7 +50,7 @@ def training_seconds() -> float:
     compute = ComputeParameters(device="cpu", dtype="float32")
     calibration = CalibrationParameters(slack=0.1, max_steps=200, tolerance=1e-3)
     experiment = Experiment(model, problem, compute, seed=0, fingerprint=fingerprint)
-    threshold, start = calibrate(train, calibration, experiment)
+    threshold, start, _ = calibrate(train, calibration, experiment)
     built = experiment.build(train, train.priority.name, thresholds_of(threshold))
     begin = time.perf_counter()
     solution = solve(built.oracle, start, IDBPD(), max_steps=MEASURED_STEPS, tolerance=1e-12)

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.calibration import calibrate, weights_alone
 from idbpd.experiment.checkpoints import CheckpointFolder, Checkpointing
 from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.parameters import DEFAULT_CHECKPOINT, CalibrationParameters, ModelParameters
-from idbpd.experiment.problem import Experiment
+from idbpd.experiment.problem import Experiment, criteria_of
 from idbpd.mtl import MultiTaskData
 from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, small_tasks
 
@@ -33,7 +33,7 @@ class Calibrating:
         fingerprint: dict[str, str] = FINGERPRINT,
         seed: int = 0,
         dtype: str = "float64",
-    ) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    ) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]:
         compute = COMPUTE.model_copy(update={"dtype": dtype})
         experiment = Experiment(model, PROBLEM, compute, seed, fingerprint)
         checkpointing = Checkpointing(DEFAULT_CHECKPOINT, CheckpointFolder(self.folder / "checkpoints"))
@@ -51,13 +51,13 @@ def calibrating(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Calibrating
 
 
 def test_what_is_kept_is_what_would_be_found_again(calibrating: Calibrating, caplog: pytest.LogCaptureFixture) -> None:
-    first, weights = calibrating()
+    first, weights, _ = calibrating()
     assert "kept from" not in caplog.text
-    again, same_weights = calibrating()
+    again, same_weights, _ = calibrating()
     assert again == first  # to the seconds, which are those of the first time
     assert f"(kept from {first['tasks']['second']['made']}: same data, model and seed)" in caplog.text
     calibrating.files()[0].unlink()
-    anew, found_again = calibrating()
+    anew, found_again, _ = calibrating()
     assert anew["tasks"]["second"]["seconds"] != first["tasks"]["second"]["seconds"]
     assert anew["tasks"]["second"]["value"] == first["tasks"]["second"]["value"]
     for name, tensor in weights.items():
@@ -94,7 +94,7 @@ def test_anything_that_changes_the_numbers_is_calibrated_anew(calibrating: Calib
 
 @pytest.mark.parametrize("damage", ["cut", "flipped bit", "no metadata"])
 def test_a_damaged_file_is_made_again(calibrating: Calibrating, damage: str, caplog: pytest.LogCaptureFixture) -> None:
-    first, weights = calibrating()
+    first, weights, _ = calibrating()
     (file,) = calibrating.files()
     content = bytearray(file.read_bytes())
     if damage == "flipped bit":
@@ -104,7 +104,7 @@ def test_a_damaged_file_is_made_again(calibrating: Calibrating, damage: str, cap
     else:
         content = bytearray((2).to_bytes(8, "little") + b"{}")
     file.write_bytes(content)
-    again, found_again = calibrating()
+    again, found_again, _ = calibrating()
     assert f"{file} is damaged" in caplog.text
     assert again["threshold"] == first["threshold"]
     assert all(torch.equal(weights[name], found_again[name]) for name in weights)
@@ -130,3 +130,24 @@ def test_several_tasks_find_all_their_parts(tmp_path: Path) -> None:
     assert again[0] == first[0]
     assert all(torch.equal(first[1][name], again[1][name]) for name in first[1])
     assert len(calibrating.files()) == 3  # each task alone, and both together
+
+
+def test_the_weights_of_each_task_alone_are_those_that_its_value_was_measured_with(tmp_path: Path) -> None:
+    calibrating = Calibrating(tmp_path, small_tasks(3))
+    record, weights, single = calibrating()
+    experiment = Experiment(MODEL, PROBLEM, COMPUTE, seed=0, fingerprint=FINGERPRINT)
+    built = experiment.build(calibrating.data, "first", {})
+    for task in ("second", "third"):
+        alone = weights_alone(single, task)
+        quality = built.quality(alone, calibrating.data, criteria_of(PROBLEM))
+        assert quality[task].worst_case_loss == record["tasks"][task]["value"]
+        assert list(alone) == list(weights)
+    assert len(single) == 2 * len(weights)
+    kept = calibrating()[2]  # from the cache
+    assert all(torch.equal(single[name], kept[name]) for name in single)
+
+
+def test_a_task_whose_name_begins_like_another_one_has_weights_of_its_own() -> None:
+    tensors = {"a/w": torch.zeros(1), "a/b/w": torch.ones(1), "ab/w": torch.full((1,), 2.0)}
+    assert weights_alone(tensors, "ab") == {"w": tensors["ab/w"]}
+    assert set(weights_alone(tensors, "a")) == {"w", "b/w"}

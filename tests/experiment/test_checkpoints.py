@@ -54,7 +54,7 @@ class Training:
         folder: Path | None = None,
     ) -> Trained:
         experiment = replace(EXPERIMENT, problem=problem, fingerprint=fingerprint)
-        threshold, start = calibrate(self.data, CALIBRATION, experiment)
+        threshold, start, _ = calibrate(self.data, CALIBRATION, experiment)
         checkpointing = Checkpointing(checkpoint, CheckpointFolder(folder or self.folder))
         return Trained(*train_constrained(self.data, threshold, start, training, experiment, checkpointing))
 

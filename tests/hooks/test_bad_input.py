@@ -45,9 +45,15 @@ def _error(output: str) -> str:
         ("--params training.start=warm", "parameter 'training.start' = 'warm' is not valid: input should be 'calibr"),
         ("--params compute.device=tpu", "parameter 'compute.device' = 'tpu' is not valid: choose auto, cpu"),
         ("--params compute.device=cuda:99", "parameter 'compute.device' = 'cuda:99' is not valid: this machine has"),
-        ("--params lambda=0.5", "unknown parameter 'lambda'; did you mean 'problem.lambda'? valid parameters are"),
-        ("--params trainig.max_steps=5", "unknown parameter 'trainig'; did you mean 'training'? valid parameters are"),
+        (
+            "--params lambda=0.5",
+            "'lambda'; did you mean 'problem.lambda'? the parameters of 'problem' are lambda, loss",
+        ),
+        ("--params trainig.max_steps=5", "'trainig'; did you mean 'training'? the parameters of 'training' are max_"),
         ("--params training.max_setps=5", "unknown parameter 'training.max_setps'; did you mean 'training.max_steps'?"),
+        ("--params tasks.a.slak=0.2", "did you mean 'tasks.a.slack'? the parameters of 'tasks.a' are limit, loss, sla"),
+        ("--params xyzzy=1", "unknown parameter 'xyzzy'; parameters and blocks are benchmark, calibration, checkpoint"),
+        ("--params comparison.sweep=0.5+2", "'comparison.sweep.1' = '2' is not valid: input should be less than 1"),
         ("--pipeline trian", "unknown pipeline 'trian'; known pipelines are __default__, "),
         ("--params benchmark.datasets=chd49+nope", "unknown data set 'nope'; known data sets are 20ng, chd49, "),
         (

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from idbpd.hooks.summary import _fitting, _table
 
-MODELS = ("unconstrained", "equal weights", "each alone", "fixed weights", "constant guess")
+MODELS = ("no limits", "equal weights", "each alone", "best weights", "constant guess")
 ROWS = [f"{task}: {what}" for task in ("income", "never_married") for what in ("worst-case loss", "the same, test")]
 FRAME = pd.DataFrame(
     {"task: what": ROWS, "constrained": "0.8177", "limit": "0.9664 BROKEN", **dict.fromkeys(MODELS, "1.6095")}
@@ -37,8 +37,8 @@ def test_a_model_is_left_out_and_named_before_the_table_overflows() -> None:
     text = _printed(100)
     assert max(map(len, text.splitlines())) <= 100
     assert text.count("never_married: the same, test") == 1
-    assert "no room for: fixed weights, constant guess; see the report" in text
-    assert "unconstrained" in text
+    assert "no room for: best weights, constant guess; see the report" in text
+    assert "limits" in text  # below its first word
 
 
 def test_on_the_narrowest_terminal_the_own_model_and_its_limit_stay() -> None:

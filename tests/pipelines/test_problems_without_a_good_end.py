@@ -27,7 +27,7 @@ def _identical_samples() -> MultiTaskData:
 
 def test_identical_samples_are_guessed_evenly(caplog: pytest.LogCaptureFixture) -> None:
     data = _identical_samples()
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     even = torch.tensor(2.0).log().item()
     assert threshold["tasks"]["second"]["value"] == pytest.approx(even, abs=1e-3)
     _, history, *_, outcome = train_constrained(data, threshold, start, LONG, EXPERIMENT)
@@ -42,7 +42,7 @@ def test_identical_samples_are_guessed_evenly(caplog: pytest.LogCaptureFixture) 
 def test_an_unreachable_limit(start: str, caplog: pytest.LogCaptureFixture) -> None:
     data = _identical_samples()
     by_hand = CALIBRATION.model_copy(update={"threshold": 0.3})
-    threshold, calibrated = calibrate(data, by_hand, EXPERIMENT)
+    threshold, calibrated, _ = calibrate(data, by_hand, EXPERIMENT)
     assert "the limit 0.3000 of the second task is below 0.6931, what it reached on its own" in caplog.text
     training = LONG.model_copy(update={"start": start})
     *_, outcome = train_constrained(data, threshold, calibrated, training, EXPERIMENT)

@@ -15,7 +15,8 @@ from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.nodes import certify, compare, draw_loss_distribution, draw_worst_case_weights
-from idbpd.pipelines.training.nodes import train_constrained, train_equal_weights, train_unconstrained
+from idbpd.pipelines.training.comparison_nodes import train_equal_weights, train_unconstrained
+from idbpd.pipelines.training.nodes import train_constrained
 from tests.pipelines.small_tasks import (
     CALIBRATION,
     COMPUTE,
@@ -43,13 +44,14 @@ class Finished(NamedTuple):
 
 
 def _run(data: MultiTaskData, split: SplitParameters = SPLIT) -> Finished:
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, alone = calibrate(data, CALIBRATION, EXPERIMENT)
     shared = (start, TRAINING, EXPERIMENT)
     weights, history, clock, outcome = train_constrained(data, threshold, *shared)
     unconstrained = train_unconstrained(data, *shared)
     equal = train_equal_weights(data, *shared)
     certificate = certify(data, data, weights, outcome, threshold, split, EXPERIMENT)
-    tables = compare(data, data, weights, unconstrained, equal, certificate, MODEL, PROBLEM, split)
+    rivals = (unconstrained, equal, alone, equal)  # the best fixed weights could be these
+    tables = compare(data, data, weights, *rivals, certificate, MODEL, PROBLEM, split)
     assert {name: outcome[name] for name in FINGERPRINT} == FINGERPRINT
     return Finished(threshold, certificate, history, clock, *tables)
 
@@ -78,7 +80,7 @@ def test_every_constraint_task_has_its_own_threshold_and_keeps_it() -> None:
 
 def test_thresholds_are_what_each_task_reaches_alone() -> None:
     data = small_tasks(3)
-    threshold, _ = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, *_ = calibrate(data, CALIBRATION, EXPERIMENT)
     alone = build_problem(data, "third", {}, MODEL, PROBLEM, COMPUTE, 0)
     solution = solve(alone.oracle, alone.initial_weights, IDBPD(), max_steps=40, tolerance=1e-4)
     alone.network.load_state_dict(weights_of(solution))
@@ -89,7 +91,7 @@ def test_thresholds_are_what_each_task_reaches_alone() -> None:
 
 def test_the_start_keeps_the_limits_of_all_tasks_but_the_last() -> None:
     data = small_tasks(3)
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     built = build_problem(data, "first", {}, MODEL, PROBLEM, COMPUTE, 0)
     built.network.load_state_dict(start)
     quality = measure_quality(built.network, built.data, criteria_of(PROBLEM))
@@ -112,11 +114,11 @@ def test_one_constraint_task_is_tracked_as_a_number_without_columns_of_its_own()
 
 
 def test_models_and_a_guess_are_compared_on_both_parts_task_by_task_and_label_by_label() -> None:
-    *_, quality, summary, comparison, labels, verdicts = _run(small_tasks(2))
-    models = ["constrained", "unconstrained", "equal weights", "constant guess"]
+    threshold, *_, quality, summary, comparison, labels, verdicts = _run(small_tasks(2))
+    models = ["constrained", "no limits", "equal weights", "each alone", "best weights", "constant guess"]
     assert list(summary.columns) == ["task: what", "constrained", "limit", *models[1:]]
     rows = comparison.set_index(["model", "part", "task"])
-    assert len(rows) == 4 * 2 * 2
+    assert len(rows) == 6 * 2 * 2
     for part in ("train", "test"):
         for task in ("first", "second"):
             for name in ("cvar_loss", "roc_auc"):
@@ -125,11 +127,14 @@ def test_models_and_a_guess_are_compared_on_both_parts_task_by_task_and_label_by
     means = rows["mean_loss"].xs("train", level="part").groupby("model").sum()
     assert means["equal weights"] <= means.min() + 1e-2
     worst = rows["worst_case_loss"].xs(("train", "first"), level=("part", "task"))
-    assert worst["unconstrained"] <= worst.min() + 1e-2
+    assert worst["no limits"] == worst["each alone"] <= worst.min() + 1e-2
+    of_second = rows["worst_case_loss"].xs(("train", "second"), level=("part", "task"))
+    assert of_second["each alone"] == pytest.approx(threshold["tasks"]["second"]["value"], rel=1e-6)
+    assert of_second["constrained"] < of_second["no limits"] < of_second["constant guess"]
     assert worst["constant guess"] == worst.max()
-    assert len(labels) == 4 * 2 * 2 * 2
+    assert len(labels) == 6 * 2 * 2 * 2
     assert set(labels["label"]) == {"first0", "first1", "second0", "second1"}
-    assert verdicts["verdict"].str.startswith("unconstrained breaks the limit of the second task").sum() == 1
+    assert verdicts["verdict"].str.startswith("no limits breaks the limit of the second task").sum() == 1
 
 
 def test_without_held_out_data_nothing_is_called_test() -> None:
@@ -151,7 +156,7 @@ def test_the_clock_goes_on_with_every_step_of_the_history() -> None:
 
 def test_figures_show_every_task_with_its_threshold() -> None:
     data = small_tasks(3)
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     certificate = {"tasks": threshold["tasks"]}
     losses = draw_loss_distribution(data, data, start, certificate, MODEL, PROBLEM, SPLIT)
     dashed = [[line for line in axes.get_lines() if line.get_linestyle() == "--"] for axes in losses.axes]
@@ -168,7 +173,7 @@ def test_figures_show_every_task_with_its_threshold() -> None:
 
 def test_the_certificate_says_what_holds_on_unseen_data() -> None:
     data, unseen = small_tasks(3), small_tasks(3)
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     weights, _, _, outcome = train_constrained(data, threshold, start, TRAINING, EXPERIMENT)
 
     def certificate(test: MultiTaskData, split: SplitParameters = SPLIT) -> dict[str, Any]:
@@ -192,7 +197,7 @@ def test_the_certificate_says_what_holds_on_unseen_data() -> None:
 
 def test_the_certificate_needs_nothing_but_the_weights() -> None:
     data = small_tasks(2)
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     weights, _, _, outcome = train_constrained(data, threshold, start, TRAINING, EXPERIMENT)
     known = {name: outcome[name] for name in ("status", "reason", "made_with")}
     certificate = certify(data, data, weights, known, threshold, SPLIT, EXPERIMENT)
@@ -205,7 +210,7 @@ def test_the_certificate_needs_nothing_but_the_weights() -> None:
 
 def test_a_stored_result_of_another_problem_is_refused() -> None:
     data = small_tasks(2)
-    threshold, start = calibrate(data, CALIBRATION, EXPERIMENT)
+    threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
 
     def train(experiment: Experiment) -> None:
         train_constrained(data, threshold, start, TRAINING, experiment)

@@ -98,5 +98,38 @@ def configure_logging(metadata: ProjectMetadata | None, conf_source: str | None)
         LOGGING.configure(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
+# Click keeps the lines of a paragraph that begins with this.
+_AS_WRITTEN = "\b\n"
+EPILOGUE = (
+    _AS_WRITTEN
+    + """\
+What is most often set for one run; conf/base/parameters*.yml has all of them:
+  --params dataset=yeast              a data set of conf/*/sources.yml
+  --params priority=churn             the task whose worst case is minimised
+  --params tasks.upsell.slack=0.2     its limit: 20 % above its best alone
+  --params tasks.upsell.limit=0.6     its limit as a number
+  --params tasks.spend.loss=huber     its loss
+  --params priority=churn,seed=3      a comma between parameters
+  --params comparison.sweep=0.3+0.7   '+' between the items of a list
+  --env paper                         the setting of the paper
+
+"""
+    + _AS_WRITTEN
+    + """\
+Pipelines; without one, all steps from the table to the report are run:
+  --pipeline predict --params input=rows.csv,output=answers.csv
+  --pipeline retrain                  train, check, and register if it is better
+  --pipeline reproduce --params run_id=...
+  --pipeline benchmark                compare the methods; then --pipeline report
+  --pipeline tune                     the paper's step sizes by trial
+"""
+)
+
 assert kedro_run.callback is not None  # for mypy: Kedro's command always has one
-run = click.Command("run", params=kedro_run.params, callback=_one_line_errors(kedro_run.callback), help=kedro_run.help)
+run = click.Command(
+    "run",
+    params=kedro_run.params,
+    callback=_one_line_errors(kedro_run.callback),
+    help=kedro_run.help,
+    epilog=EPILOGUE,
+)

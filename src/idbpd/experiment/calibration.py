@@ -19,6 +19,8 @@ from idbpd.optim import IDBPD, Status
 
 logger = logging.getLogger(__name__)
 
+OF_TASK = "/"  # between a task and a parameter; the name of a task cannot have it
+
 
 def calibrate(
     train: MultiTaskData,
@@ -26,8 +28,9 @@ def calibrate(
     experiment: Experiment,
     checkpointing: Checkpointing = NO_CHECKPOINTS,
     calibration_cache: ContentStore | None = None,
-) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The threshold of every constraint task, how it was found, and weights from which all of them can be kept.
+) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]:
+    """The threshold of every constraint task, how it was found, weights from which all of them can be kept, and the
+    weights of each task alone, by ``<task>/<parameter>``.
 
     The value is the worst-case loss alone. Weight decay keeps it honest on unseen data, but is not part of what a
     threshold means to a user.
@@ -43,9 +46,11 @@ def calibrate(
     calibrator = _Calibrator(experiment.made_with, calibration, checkpointing, calibration_cache)
     found: dict[str, dict[str, Any]] = {}
     weights: dict[str, Tensor] = {}
+    single: dict[str, Tensor] = {}
     for task in train.limited:
         alone = experiment.build(train, task.name, {})
         solved = calibrator.solve(task.name, {}, alone, alone.initial_weights)
+        single |= {f"{task.name}{OF_TASK}{name}": tensor for name, tensor in solved.weights.items()}
         quality = alone.quality(solved.weights, alone.data, criteria_of(experiment.problem))[task.name]
         value = at_least_zero(quality.worst_case_loss)
         threshold = rule.threshold(task.name, value)
@@ -65,7 +70,15 @@ def calibrate(
         "tasks": found,
         "made_with": experiment.made_with,
     }
-    return record, weights
+    return record, weights, single
+
+
+def weights_alone(single_task_weights: Mapping[str, Tensor], task: str) -> dict[str, Tensor]:
+    """The weights of one task alone, of those that `calibrate` returns for all."""
+    prefix = f"{task}{OF_TASK}"
+    return {
+        name.removeprefix(prefix): tensor for name, tensor in single_task_weights.items() if name.startswith(prefix)
+    }
 
 
 @dataclass(frozen=True)

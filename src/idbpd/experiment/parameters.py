@@ -5,6 +5,7 @@ checked before anything runs, and an unknown key is an error.
 """
 
 import math
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -39,11 +40,28 @@ class ParameterBlock(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False, allow_inf_nan=False)
 
 
+# A number such as 1e+3 is one item although it has a '+'.
+_ITEM = re.compile(r"[0-9]+\.?[0-9]*[eE]\+[0-9]+(?=\+|$)|[^+]+")
+
+
+def listed(value: Any) -> Any:
+    """A list as it can be written on the command line, with '+' between items: Kedro ends a value at a comma.
+
+    >>> listed("churn+complaint"), listed("0.1+1e+3"), listed(3), listed("")
+    (['churn', 'complaint'], ['0.1', '1e+3'], [3], [])
+    """
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [item.strip() for item in _ITEM.findall(value)]
+    return value if isinstance(value, list | tuple) else [value]
+
+
 class SplitParameters(ParameterBlock):
     """How the table becomes a training and a test part, and its labels become tasks."""
 
     by: Literal["label", "position"] = "label"
-    tasks: dict[str, list[StrictInt | StrictStr]] | None = None
+    tasks: dict[str, Annotated[list[StrictInt | StrictStr], BeforeValidator(listed)]] | None = None
     kind: Literal["labels", "distribution"] | None = None
     unlabelled: Literal["drop", "keep"] = "drop"
     test_fraction: Annotated[float, Field(ge=0, lt=1)]
@@ -162,13 +180,6 @@ class ProblemSettings(_Problem):
     def with_weight_decay(self, weight_decay: float) -> ProblemParameters:
         """The problem with a number for the weight decay."""
         return ProblemParameters(**{**self.model_dump(by_alias=True), "weight_decay": weight_decay})
-
-
-def listed(value: Any) -> Any:
-    """A list as it can be written on the command line, with '+' between items: Kedro ends a value at a comma."""
-    if isinstance(value, str):
-        return [item for item in value.split("+") if item]
-    return value if isinstance(value, list | tuple) else [value]
 
 
 class CalibrationParameters(ParameterBlock):

@@ -8,7 +8,7 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
 from idbpd.errors import ConfigurationError
-from idbpd.validation import dotted_names, suggestion, validated
+from idbpd.validation import unknown_parameter, validated
 
 PREFIX = "params:"
 
@@ -30,7 +30,7 @@ def check_parameters(given: Mapping[str, Any], types: Mapping[str, Any]) -> None
     """Raise a `ConfigurationError` for the first parameter that is unknown, missing or invalid."""
     for name in given:
         if name not in types:
-            raise ConfigurationError(f"unknown parameter {name!r}{suggestion(name, dotted_names(types), types)}")
+            raise ConfigurationError(unknown_parameter(name, types))
     for name, kind in types.items():
         if name not in given:
             raise ConfigurationError(f"parameter {name!r} is missing; one of conf/base/parameters*.yml should have it")

@@ -5,12 +5,13 @@ from idbpd.mtl.constant_guess import constant_logits, guess_loss
 from idbpd.mtl.constant_quality import measure_constant
 from idbpd.mtl.criterion import Criteria, Criterion, same_for_all
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.equal_weights import EqualWeights
 from idbpd.mtl.exported import AnsweredTask, ExportedModel
+from idbpd.mtl.fixed_weights import FixedWeights
 from idbpd.mtl.kinds import DISTRIBUTION, KINDS, Kind, Meaning
 from idbpd.mtl.losses import LOSSES, CrossEntropy, Huber, Logistic, Loss, Squared, default_loss
 from idbpd.mtl.metrics import HEADLINE, is_better
 from idbpd.mtl.network import AnswerNetwork, SharedNetwork, seeded, seeded_network
+from idbpd.mtl.own_parameters import OwnParameters, own_parameters
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
@@ -27,9 +28,9 @@ __all__ = [
     "Criteria",
     "Criterion",
     "CrossEntropy",
-    "EqualWeights",
     "ExportedModel",
     "FeatureScaling",
+    "FixedWeights",
     "Huber",
     "Kind",
     "LabelQuality",
@@ -37,6 +38,7 @@ __all__ = [
     "Loss",
     "Meaning",
     "MultiTaskData",
+    "OwnParameters",
     "Penalty",
     "RobustMultiTask",
     "SharedNetwork",
@@ -52,6 +54,7 @@ __all__ = [
     "is_better",
     "measure_constant",
     "measure_quality",
+    "own_parameters",
     "same_for_all",
     "sample_losses",
     "seeded",

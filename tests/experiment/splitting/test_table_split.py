@@ -1,5 +1,6 @@
 """From a table to tasks: which labels, which rows, which targets, which scale."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,13 @@ def test_tasks_by_name_and_index_in_the_order_given() -> None:
     assert [task.name for task in train.limited] == ["other", "third"]
 
 
+def test_on_the_command_line_a_number_is_an_index_unless_a_label_has_that_name() -> None:
+    train, _ = _split(_table(), tasks={"a": "l5+0", "b": "3+2"})
+    assert [task.labels for task in train.tasks] == [("l5", "l0"), ("l3", "l2")]
+    named = replace(_table(), label_names=("5", "4", "3", "2", "1", "0"))
+    assert _split(named, tasks={"a": "5+4", "b": "0+1"})[0].tasks[0].labels == ("5", "4")
+
+
 def test_the_source_can_name_the_tasks_and_the_parameters_go_first() -> None:
     table = _table(tasks={"b": ("l4", "l5"), "a": ("l2", "l3")})
     assert [task.name for task in _split(table)[0].tasks] == ["b", "a"]
@@ -110,6 +118,7 @@ def test_by_position_every_sample_has_one_of_all_classes_in_each_task() -> None:
     [
         ({"tasks": {"a": [0], "b": [6]}}, "task 'b': label 6 is out of range; there are 6 labels, counted from 0"),
         ({"tasks": {"a": [0], "b": ["l9"]}}, "task 'b': there is no label 'l9'; labels are l0, l1, l2, l3, l4, l5"),
+        ({"tasks": {"a": "0", "b": "1+6"}}, "task 'b': label 6 is out of range"),
         ({"tasks": {"a": [0], "b": [1, 0]}}, "label 'l0' stands in task 'a' and again in 'b'"),
         ({"tasks": {"a": [0, "l0"], "b": [1]}}, "label 'l0' stands in task 'a' and again in 'a'"),
         ({"tasks": {"a": [0]}}, "there are 1 tasks; it takes one to improve and at least one to limit"),

@@ -59,4 +59,4 @@ def measured() -> dict[str, dict[str, dict[str, TaskQuality]]]:
         }
         for part in ("train", "test")
     }
-    return {OWN: own, "unconstrained": own, "equal weights": equal, "each alone": alone, CONSTANT: guess}
+    return {OWN: own, "no limits": own, "equal weights": equal, "each alone": alone, CONSTANT: guess}

@@ -13,7 +13,8 @@ from idbpd.experiment.parameters import SplitParameters
 from idbpd.mtl import HEADLINE, KINDS, Meaning, MultiTaskData, Task
 from idbpd.pipelines.evaluation.nodes import certify, compare, draw_loss_distribution
 from idbpd.pipelines.evaluation.report import write_report
-from idbpd.pipelines.training.nodes import train_constrained, train_equal_weights, train_unconstrained
+from idbpd.pipelines.training.comparison_nodes import train_equal_weights, train_unconstrained
+from idbpd.pipelines.training.nodes import train_constrained
 from tests.pipelines.small_tasks import CALIBRATION, EXPERIMENT, MODEL, PROBLEM, TRAINING
 
 SPLIT = SplitParameters(test_fraction=0.5, seed=0)
@@ -44,10 +45,11 @@ def _data(seed: int) -> MultiTaskData:
 
 def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess() -> None:
     train, test = _data(0), _data(1)
-    threshold, start = calibrate(train, CALIBRATION, EXPERIMENT)
+    threshold, start, alone = calibrate(train, CALIBRATION, EXPERIMENT)
     shared = (start, TRAINING, EXPERIMENT)
     weights, history, clock, outcome = train_constrained(train, threshold, *shared)
-    others = (train_unconstrained(train, *shared), train_equal_weights(train, *shared))
+    equal = train_equal_weights(train, *shared)
+    others = (train_unconstrained(train, *shared), equal, alone, equal)  # the best fixed weights could be these
     certificate = certify(train, test, weights, outcome, threshold, SPLIT, EXPERIMENT)
     tables = compare(train, test, weights, *others, certificate, MODEL, PROBLEM, SPLIT)
     quality, summary, comparison, labels, verdicts = tables
@@ -82,13 +84,13 @@ def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess() -> None
 
 def test_a_column_of_the_comparison_that_has_no_meaning_for_a_task_is_empty() -> None:
     train = _data(0)
-    threshold, start = calibrate(train, CALIBRATION, EXPERIMENT)
+    threshold, start, alone = calibrate(train, CALIBRATION, EXPERIMENT)
     certificate = {"held_out": None, "status": "", "tasks": threshold["tasks"]}
     certificate |= {"stationarity": 0.0, "infeasibility": 0.0, "slackness": 0.0}
     for record in certificate["tasks"].values():
         record |= {"constraint": 0.0, "multiplier": 0.0}
     split = SPLIT.model_copy(update={"test_fraction": 0.0})
-    comparison = compare(train, train, start, start, start, certificate, MODEL, PROBLEM, split)[2]
+    comparison = compare(train, train, start, start, start, alone, {}, certificate, MODEL, PROBLEM, split)[2]
     number = comparison[comparison["task"] == "a number"]
     assert number["accuracy"].isna().all()
     assert number["mae"].notna().all()

@@ -13,7 +13,7 @@ SUMMARY = pd.DataFrame(
         "task: what": ["priority: worst-case loss", "other: worst-case loss", "other: the same, test"],
         "constrained": ["0.5", "0.6", "0.8"],
         "limit": ["", "0.7000 kept", "0.7000 BROKEN"],
-        "unconstrained": ["0.4", "1.6", "1.7"],
+        "no limits": ["0.4", "1.6", "1.7"],
     }
 )
 RESIDUALS = {"stationarity": 1e-3, "infeasibility": 0.0, "slackness": 2e-8}

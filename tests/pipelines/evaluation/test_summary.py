@@ -48,7 +48,7 @@ def test_limits_are_judged_on_both_parts() -> None:
 
 def test_a_model_without_a_task_has_empty_cells() -> None:
     table = summary_table(measured(), CERTIFICATE).set_index("task: what")
-    assert list(table.columns) == [OWN, "limit", "unconstrained", "equal weights", "each alone", "constant guess"]
+    assert list(table.columns) == [OWN, "limit", "no limits", "equal weights", "each alone", "constant guess"]
     alone = table["each alone"]
     assert {str(what).split(":")[0] for what, cell in alone.items() if cell} == {"hours"}
     assert alone["hours: worst-case loss"] == "0.5500"

@@ -85,6 +85,8 @@ def _by_position(table: TaskTable, tasks: Mapping[str, Sequence[int | str]] | No
 
 def _column(table: TaskTable, task: str, label: int | str) -> int:
     names = table.label_names
+    if isinstance(label, str) and label not in names and label.isdecimal():
+        label = int(label)  # an index as it comes from the command line, where '+' stands between items
     if isinstance(label, int):
         if not 0 <= label < len(names):
             raise ConfigurationError(

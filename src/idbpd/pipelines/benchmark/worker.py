@@ -49,7 +49,7 @@ def execute(job: Job) -> JobResult:
 
 def _calibrate(job: Calibration) -> JobResult:
     train, _ = _parts(job.arena.folder)
-    threshold, weights = calibrate(train, job.arena.setting.calibration, job.experiment)
+    threshold, weights, _ = calibrate(train, job.arena.setting.calibration, job.experiment)
     on_host = {name: tensor.cpu() for name, tensor in weights.items()}
     return JobResult(job.made_with, {"threshold": threshold}, on_host)
 

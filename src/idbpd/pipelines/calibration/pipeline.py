@@ -7,7 +7,7 @@ from idbpd.experiment.node_inputs import CHECKPOINTING, EXPERIMENT, Unbundled
 
 
 def create_pipeline() -> Pipeline:
-    """The calibrated weights are kept: they are a feasible start for training.
+    """The calibrated weights are kept: they are a feasible start for training. Each task alone is compared with later.
 
     The node function is in `idbpd.experiment`, because the benchmark calibrates with it too.
     """
@@ -22,7 +22,7 @@ def create_pipeline() -> Pipeline:
                     **EXPERIMENT,
                     **CHECKPOINTING,
                 },
-                outputs=["threshold", "calibrated_weights"],
+                outputs=["threshold", "calibrated_weights", "single_task_weights"],
                 name="calibrate",
             )
         ]

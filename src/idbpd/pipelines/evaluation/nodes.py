@@ -28,6 +28,7 @@ from idbpd.mtl import (
     sample_losses,
 )
 from idbpd.optim.oracle import Maximisers
+from idbpd.pipelines.evaluation.compared import Rivals, measure_rivals
 from idbpd.pipelines.evaluation.figures import draw_losses_by_task, draw_weights_by_task
 from idbpd.pipelines.evaluation.held_out import check_held_out
 from idbpd.pipelines.evaluation.shown import loss_unit
@@ -100,6 +101,8 @@ def compare(
     weights: dict[str, Tensor],
     unconstrained_weights: dict[str, Tensor],
     equal_weights: dict[str, Tensor],
+    single_task_weights: dict[str, Tensor],
+    fixed_weights: dict[str, Tensor],
     certificate: dict[str, Any],
     model: ModelParameters,
     problem: ProblemParameters,
@@ -107,19 +110,15 @@ def compare(
 ) -> tuple[dict[str, float], pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The quality of the model as metrics, and next to others: in short, in full, label by label, and in sentences.
 
-    The others are two models and a constant guess. Where no data were held out, all is measured on the training data
-    alone, and named so.
+    The others are the models without limits and a constant guess. Where no data were held out, all is measured on the
+    training data alone, and named so.
     """
     parts, criteria = _parts(train, test, split), criteria_of(problem)
-    states = {OWN: weights, "unconstrained": unconstrained_weights, "equal weights": equal_weights}
+    network = trained_network(model, train, weights)
+    rivals = Rivals(unconstrained_weights, equal_weights, single_task_weights, fixed_weights)
     measured: Measured = {
-        **{
-            name: {
-                part: measure_quality(trained_network(model, train, state), data, criteria)
-                for part, data in parts.items()
-            }
-            for name, state in states.items()
-        },
+        OWN: {part: measure_quality(network, data, criteria) for part, data in parts.items()},
+        **measure_rivals(rivals, model, train, parts, criteria),
         CONSTANT: measure_constant(train, parts, criteria),
     }
     return (

@@ -40,6 +40,8 @@ def create_pipeline() -> Pipeline:
                     "weights": "weights",
                     "unconstrained_weights": "unconstrained_weights",
                     "equal_weights": "equal_weights",
+                    "single_task_weights": "single_task_weights",
+                    "fixed_weights": "fixed_weights",
                     "certificate": "certificate",
                     "model": "params:model",
                     "problem": "problem",

@@ -1,7 +1,6 @@
-"""Train the network under the limits, and two others for comparison."""
+"""Train the network under the limits."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import torch
@@ -9,15 +8,15 @@ from torch import Tensor
 
 from idbpd.baselines import make_method
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.durable_solve import Budget, Timed, solve_durably, solve_settings
+from idbpd.experiment.durable_solve import Budget
 from idbpd.experiment.history import history_frame
 from idbpd.experiment.parameters import DEFAULT_METHODS, MethodsParameters, TrainingParameters
-from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
+from idbpd.experiment.problem import Experiment, weights_of
 from idbpd.experiment.provenance import parameters_of, require_same
 from idbpd.experiment.thresholds import thresholds_of
-from idbpd.mtl import EqualWeights, MultiTaskData
-from idbpd.optim import IDBPD, Method
+from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.training.endings import reached, say_how_it_ended
+from idbpd.pipelines.training.stage import Stage
 
 
 def train_constrained(
@@ -39,9 +38,14 @@ def train_constrained(
     built = experiment.build(train, train.priority.name, thresholds)
     options = methods.of(training.method, training.max_steps)
     named_options = {f"methods.{training.method}.{name}": value for name, value in options.items()}
-    stage = _Stage("train_constrained", "training", {**made_with, **named_options}, checkpointing)
-    method = make_method(training.method, options)
-    timed = _solve(stage, built, thresholds, calibrated_weights, training, method)
+    settings = {**made_with, **named_options, **parameters_of("training", training)}
+    timed = Stage("train_constrained", "training", settings, checkpointing).solve(
+        built,
+        thresholds,
+        built.first_weights(training.start, calibrated_weights),
+        Budget(training.max_steps, training.tolerance),
+        make_method(training.method, options),
+    )
     say_how_it_ended("with the constraint", timed, training.tolerance, threshold["tasks"])
     solution = timed.solution
     outcome = {
@@ -60,74 +64,3 @@ def train_constrained(
     }
     clock = pd.DataFrame({"step": solution.history.step, "seconds": timed.seconds})
     return weights_of(solution), history_frame(solution, list(thresholds)), clock, outcome
-
-
-def train_unconstrained(
-    train: MultiTaskData,
-    calibrated_weights: dict[str, Tensor],
-    training: TrainingParameters,
-    experiment: Experiment,
-    checkpointing: Checkpointing = NO_CHECKPOINTS,
-) -> dict[str, Tensor]:
-    """The weights that the priority task alone would choose: what the constraint costs, and what it prevents."""
-    built = experiment.build(train, train.priority.name, {})
-    stage = _Stage("train_unconstrained", "unconstrained", experiment.made_with, checkpointing)
-    return _weights_for_comparison(stage, "without the constraint", built, calibrated_weights, training)
-
-
-def train_equal_weights(
-    train: MultiTaskData,
-    calibrated_weights: dict[str, Tensor],
-    training: TrainingParameters,
-    experiment: Experiment,
-    checkpointing: Checkpointing = NO_CHECKPOINTS,
-) -> dict[str, Tensor]:
-    """The weights of the usual multi-task training, in which the mean losses of all tasks count the same."""
-    built = experiment.build(train, train.priority.name, {})
-    problem = experiment.problem
-    oracle = EqualWeights(built.network, built.data, criteria_of(problem), problem.weight_decay)
-    built = built._replace(oracle=oracle)
-    stage = _Stage("train_equal_weights", "equal weights", experiment.made_with, checkpointing)
-    return _weights_for_comparison(stage, "with equal weights", built, calibrated_weights, training)
-
-
-class _Stage(NamedTuple):
-    """One solve: its name in checkpoints and on the progress bar, what it is made with, and where states are kept."""
-
-    name: str
-    title: str
-    made_with: dict[str, Any]  # beside the parameters of training
-    checkpointing: Checkpointing
-
-
-def _weights_for_comparison(
-    stage: _Stage,
-    which: str,
-    built: BuiltProblem,
-    calibrated_weights: dict[str, Tensor],
-    training: TrainingParameters,
-) -> dict[str, Tensor]:
-    """The weights of a model without limits; its method is the default one, whatever ``training.method`` is."""
-    timed = _solve(stage, built, {}, calibrated_weights, training, IDBPD())
-    say_how_it_ended(which, timed, training.tolerance, {})
-    return weights_of(timed.solution)
-
-
-def _solve(
-    stage: _Stage,
-    built: BuiltProblem,
-    thresholds: Mapping[str, float],
-    calibrated_weights: dict[str, Tensor],
-    training: TrainingParameters,
-    method: Method[Any],
-) -> Timed:
-    start = built.first_weights(training.start, calibrated_weights)
-    # The stage counts too: what an unconstrained model minimises is in no other setting.
-    own = {**stage.made_with, **parameters_of("training", training), "stage": stage.name}
-    made_with = solve_settings(own, built.data.priority.name, thresholds, built, start)
-    checkpoint = stage.checkpointing.of(stage.name, made_with)
-    budget = Budget(training.max_steps, training.tolerance)
-    timed = solve_durably(stage.title, built, start, method, budget, checkpoint)
-    if checkpoint is not None:
-        checkpoint.finish(timed.solution.state)
-    return timed

@@ -2,8 +2,9 @@
 
 from kedro.pipeline import Node, Pipeline
 
-from idbpd.experiment.node_inputs import CHECKPOINTING, EXPERIMENT, Unbundled
-from idbpd.pipelines.training.nodes import train_constrained, train_equal_weights, train_unconstrained
+from idbpd.experiment.node_inputs import CHECKPOINTING, DIVISION, EXPERIMENT, Unbundled
+from idbpd.pipelines.training.comparison_nodes import train_equal_weights, train_fixed_weights, train_unconstrained
+from idbpd.pipelines.training.nodes import train_constrained
 
 
 def create_pipeline() -> Pipeline:
@@ -30,5 +31,18 @@ def create_pipeline() -> Pipeline:
                 name="train_unconstrained",
             ),
             Node(Unbundled(train_equal_weights), inputs=shared, outputs="equal_weights", name="train_equal_weights"),
+            Node(
+                Unbundled(train_fixed_weights),
+                inputs={
+                    **shared,
+                    **DIVISION,
+                    "table": "table",
+                    "rows": "rows",
+                    "threshold": "threshold",
+                    "comparison": "params:comparison",
+                },
+                outputs=["fixed_weights", "sweep"],
+                name="train_fixed_weights",
+            ),
         ]
     )

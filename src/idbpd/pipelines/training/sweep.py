@@ -1,0 +1,115 @@
+"""The best fixed weights of the tasks' mean losses: what a practitioner does today, who has limits but no constraints.
+
+Each weight of a sweep is trained on one part of the training rows and measured on the other.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from torch import Tensor
+
+from idbpd.experiment.checkpoints import Checkpointing
+from idbpd.experiment.durable_solve import Budget
+from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
+from idbpd.experiment.provenance import parameters_of, tensors_sha256
+from idbpd.mtl import FixedWeights, MultiTaskData
+from idbpd.optim import IDBPD
+from idbpd.pipelines.training.parameters import ComparisonParameters
+from idbpd.pipelines.training.stage import Stage
+
+
+class Tried(NamedTuple):
+    """Weights of the tasks that were tried, and what they reached on the validation part."""
+
+    weights: dict[str, float]  # by task
+    worst_case_losses: dict[str, float]  # by task
+    excess: dict[str, float]  # over the limit, as a share of it; by constraint task, negative where there is room
+    status: str
+    steps: int
+
+    @property
+    def largest_excess(self) -> float:
+        """The excess of the task that is farthest from keeping its limit."""
+        return max(self.excess.values())
+
+
+class Parts(NamedTuple):
+    """The training part, divided once more."""
+
+    fit: MultiTaskData  # to learn from
+    validation: MultiTaskData  # to measure on
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of all that is learnt from."""
+        tensors = {"features": self.fit.features}
+        for task in self.fit.tasks:
+            tensors[f"{task.name} {task.labels} rows"] = task.rows
+            tensors[f"{task.name} targets"] = task.targets
+        return tensors_sha256(tensors)
+
+
+def sweep(
+    parts: Parts,
+    limits: Mapping[str, float],
+    comparison: ComparisonParameters,
+    tolerance: float,
+    experiment: Experiment,
+    checkpointing: Checkpointing,
+) -> list[Tried]:
+    """Train with every weight of the sweep, each from where the one before it ended.
+
+    The first one starts from the initial weights: the calibrated ones have seen the validation part.
+    """
+    experiment = replace(experiment, fingerprint={"split_sha256": parts.sha256})
+    budget = Budget(comparison.max_steps, tolerance)
+    made_with = {**experiment.made_with, **parameters_of("comparison", comparison), "tolerance": tolerance}
+    start: dict[str, Tensor] | None = None
+    tried = []
+    for of_priority in comparison.sweep:
+        weights = task_weights(parts.fit, of_priority)
+        built = with_fixed_weights(experiment, parts.fit, weights)
+        name = f"sweep_{of_priority:g}"
+        stage = Stage(name, f"fixed weight {of_priority:g}", made_with, checkpointing)
+        solution = stage.solve(built, {}, start or built.initial_weights, budget, IDBPD()).solution
+        start = weights_of(solution)
+        quality = built.quality(start, parts.validation, criteria_of(experiment.problem))
+        losses = {task: found.worst_case_loss for task, found in quality.items()}
+        excess = {task: _excess(losses[task], limit) for task, limit in limits.items()}
+        tried.append(Tried(weights, losses, excess, solution.status.name, solution.steps))
+    return tried
+
+
+def choose(tried: Sequence[Tried], priority: str, margin: float) -> Tried:
+    """The best for the priority task among those that keep every limit up to the margin; else the nearest to it."""
+    keeping = [one for one in tried if one.largest_excess <= margin]
+    if keeping:
+        return min(keeping, key=lambda one: _known(one.worst_case_losses[priority]))
+    return min(tried, key=lambda one: one.largest_excess)
+
+
+def task_weights(data: MultiTaskData, of_priority: float) -> dict[str, float]:
+    """The weight of every task: the others share equally what the priority task leaves.
+
+    The weights sum to the number of tasks, as equal weights of one do, so that weight decay is as strong as there.
+    """
+    total = len(data.tasks)
+    others = {task.name: total * (1 - of_priority) / len(data.limited) for task in data.limited}
+    return {data.priority.name: total * of_priority, **others}
+
+
+def with_fixed_weights(experiment: Experiment, data: MultiTaskData, weights: Mapping[str, float]) -> BuiltProblem:
+    """The problem of minimising a weighted sum of the tasks' mean losses."""
+    built, problem = experiment.build(data, data.priority.name, {}), experiment.problem
+    oracle = FixedWeights(built.network, built.data, criteria_of(problem), weights, problem.weight_decay)
+    return built._replace(oracle=oracle)
+
+
+def _excess(loss: float, limit: float) -> float:
+    return loss / limit - 1 if math.isfinite(loss) and limit > 0 else math.inf
+
+
+def _known(loss: float) -> float:
+    return loss if math.isfinite(loss) else math.inf
