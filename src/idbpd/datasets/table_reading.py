@@ -87,7 +87,9 @@ def read_frame(
     columns, origin = read_columns(content, name, delimiter=delimiter, encoding=encoding)
     if columns.num_rows == 0:
         raise DataError(f"{name}: the table has columns but no rows")
-    texts = [pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column for column in columns.columns]
+    texts = [
+        pc.utf8_trim_whitespace(column) if pa.types.is_string(column.type) else column for column in columns.columns
+    ]
     frame: pd.DataFrame = pa.table(texts, names=columns.column_names).to_pandas(ignore_metadata=True)
     return frame, origin
 
