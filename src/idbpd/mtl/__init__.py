@@ -14,7 +14,15 @@ from idbpd.mtl.network import AnswerNetwork, SharedNetwork, seeded, seeded_netwo
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
-from idbpd.mtl.worst_cases import WORST_CASES, Penalty, WorstCase, WorstWeighting, worst_weighting
+from idbpd.mtl.worst_cases import (
+    WORST_CASES,
+    Groups,
+    Penalty,
+    WorstCase,
+    WorstWeighting,
+    worst_case_for,
+    worst_weighting,
+)
 
 __all__ = [
     "DISTRIBUTION",
@@ -30,6 +38,7 @@ __all__ = [
     "EqualWeights",
     "ExportedModel",
     "FeatureScaling",
+    "Groups",
     "Huber",
     "Kind",
     "LabelQuality",
@@ -56,6 +65,7 @@ __all__ = [
     "sample_losses",
     "seeded",
     "seeded_network",
+    "worst_case_for",
     "worst_case_upper_bound",
     "worst_weighting",
 ]
