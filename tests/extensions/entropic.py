@@ -35,4 +35,6 @@ class Entropic:
 
     def protects(self, task: str, size: int) -> str:
         """In words."""
-        return f"every weighting of the {size} samples of {task}, at the price of {self.temperature:g} per nat of entropy"
+        return (
+            f"every weighting of the {size} samples of {task}, at the price of {self.temperature:g} per nat of entropy"
+        )

@@ -49,7 +49,9 @@ def chosen(given: Any, registry: Mapping[str, Callable[..., Any]], kind: str, **
 
 def _as(kind: Any, option: str, value: Any) -> Any:
     try:
-        return TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False, coerce_numbers_to_str=True)).validate_python(value)
+        return TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False, coerce_numbers_to_str=True)).validate_python(
+            value
+        )
     except ValidationError as error:
         message = error.errors()[0]["msg"]
         raise ValueError(f"option {option!r} = {value!r}: {message[0].lower()}{message[1:]}") from error

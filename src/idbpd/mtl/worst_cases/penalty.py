@@ -40,7 +40,7 @@ class Penalty:
         return self.regularisation * n / 2 * ((weights - 1 / n) ** 2).sum(dim=-1)
 
     def protects(self, task: str, size: int) -> str:
-        """n y_i = 1 + (l_i - mu) / lambda, in words."""
+        """N y_i = 1 + (l_i - mu) / lambda, in words."""
         more = self.regularisation
         return (
             f"every weighting of the {size} samples of {task}, at a price: a sample whose loss is {more:g} above the "

@@ -5,12 +5,12 @@ For a share a of n samples and a smoothing s it is
 .. math:: \max_y \sum_i y_i l_i - \frac{s n}{2} \|y - 1/n\|^2 \quad\text{s.t.}\quad \sum_i y_i = 1,\
           0 \le y_i \le \frac{1}{a n} .
 
-Without the last term it is the mean of the a n largest losses, which has kinks wherever two losses change places: there
-a gradient method stalls. The term costs no weights in the set more than s (1/a - 1) / 2, so the value is below that mean
-by at most this.
+Without the last term it is the mean of the a n largest losses. That mean has kinks wherever two losses change places,
+and there a gradient method stalls. The term is at most s (1/a - 1) / 2 for weights in the set, so the value is below
+the mean by at most this.
 
-With z = n y the maximiser is z_i = clip(1 + (l_i - mu) / s, 0, 1/a), for the mu at which z has the mean 1. The mean only
-falls as mu grows, and is at least 1 at the smallest loss and at most 1 at the largest.
+With z = n y the maximiser is z_i = clip(1 + (l_i - mu) / s, 0, 1/a), for the mu at which z has the mean 1. The mean
+falls as mu grows; it is at least 1 at the smallest loss and at most 1 at the largest.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl.data import Task
-from idbpd.mtl.worst_cases.words import part_of, percent
+from idbpd.mtl.worst_cases.words import part_of, percent, rounded_up
 from idbpd.optim.sets.monotone_root import increasing_root
 
 SMOOTHING = 0.05
@@ -37,7 +37,9 @@ class Share:
     def __post_init__(self) -> None:
         """Reject a share that is none, and a smoothing for which the maximiser is not unique."""
         if not 0 < self.share <= 1:
-            raise ValueError(f"share must be above 0 and at most 1, got {self.share}; 0.2 is the worst fifth of the data")
+            raise ValueError(
+                f"share must be above 0 and at most 1, got {self.share}; 0.2 is the worst fifth of the data"
+            )
         if not self.smoothing > 0:
             raise ValueError(f"smoothing must be positive, got {self.smoothing}; {SMOOTHING} is the default")
 
@@ -46,7 +48,7 @@ class Share:
         if self.share * task.size < 1:
             raise ValueError(
                 f"share = {self.share} of {task.size} samples is less than one sample; the smallest share that means "
-                f"something is {1 / task.size:.2g}"
+                f"something is {rounded_up(1 / task.size)}"
             )
         return self
 
@@ -62,12 +64,15 @@ class Share:
 
         low = u.amin(dim=-1, keepdim=True)
         mu = increasing_root(deficit, low, torch.zeros_like(low), low)
-        z = (1.0 + (u - mu) / s).clamp(0.0, most)
-        # With losses that are large compared with s, the last digits of mu are many weights. What is missing in the sum
-        # goes to those that may change, which have nearly the same loss then; another round where one met an end.
+        line = 1.0 + (u - mu) / s
+        z = line.clamp(0.0, most)
+        # With losses that are large compared with s, the last digit of mu is much weight. What the sum lacks goes to
+        # those that are not at an end for sure; another round where one has met its end.
+        rounding = -8.0 * torch.finfo(u.dtype).eps * low / s
+        inside = (line >= -rounding) & (line <= most + rounding)
         for _ in range(3):
             missing = n - z.sum(dim=-1, keepdim=True)
-            free = torch.where(missing > 0.0, z < most, z > 0.0) & ((u - mu).abs() <= (most + 1.0) * s)
+            free = torch.where(missing > 0.0, z < most, z > 0.0) & inside
             z = (z + free * (missing / free.sum(dim=-1, keepdim=True).clamp(min=1))).clamp(0.0, most)
         return z / n
 
