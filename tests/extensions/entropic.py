@@ -28,7 +28,13 @@ class Entropic:
         """The weights softmax(l / tau)."""
         return (losses / self.temperature).softmax(dim=-1)
 
-    def price(self, weights: Tensor) -> Tensor:
+    def price(self, weights: Tensor, samples: Tensor | None = None) -> Tensor:
         """The relative entropy to uniform weights, times tau; 0 log 0 is 0."""
         entropy = torch.xlogy(weights, weights * weights.shape[-1]).sum(dim=-1)
         return self.temperature * entropy
+
+    def protects(self, task: str, size: int) -> str:
+        """In words."""
+        return (
+            f"every weighting of the {size} samples of {task}, at the price of {self.temperature:g} per nat of entropy"
+        )

@@ -122,6 +122,8 @@ class TaskTable:
     split divides into tasks (``tasks`` is the source's own division of them, the most important task first).
 
     ``groups`` marks rows that must stay together in a split (samples made from the same image, rows of one patient).
+    ``grouping`` are columns that only say which samples belong together in a worst case over groups; features and
+    labels can do so too.
     ``positions`` is for composed images: the class at each position, as an index into the labels. ``identifiers`` are
     columns that name a row: no features, but predictions repeat them.
     """
@@ -137,6 +139,7 @@ class TaskTable:
     targets: tuple[Target, ...] = ()
     label_kind: Literal["labels", "distribution"] = "distribution"
     identifiers: tuple[str, ...] = ()
+    grouping: Mapping[str, Column] = field(default_factory=dict)
     content: Content = "table"
 
     def __post_init__(self) -> None:
@@ -146,7 +149,8 @@ class TaskTable:
             raise ValueError(f"features have shape {shape}, expected {(len(self.labels), len(self.feature_names))}")
         if self.labels.shape[1:] != (len(self.label_names),):
             raise ValueError(f"labels have shape {self.labels.shape}, expected {len(self.label_names)} columns")
-        for name, column in {"groups": self.groups, **self.positions}.items():
+        grouping = {name: column.values for name, column in self.grouping.items()}
+        for name, column in {"groups": self.groups, **self.positions, **grouping}.items():
             if column is not None and column.shape != (len(self),):
                 raise ValueError(f"{name} has shape {column.shape}, expected {(len(self),)}")
         for target in self.targets:
@@ -194,6 +198,7 @@ class TaskTable:
                 else features[rows]
             ),
             labels=self.labels[rows],
+            grouping={name: replace(column, values=column.values[rows]) for name, column in self.grouping.items()},
             groups=None if self.groups is None else self.groups[rows],
             positions={name: classes[rows] for name, classes in self.positions.items()},
             origin=self.origin.of_rows(rows),

@@ -58,6 +58,8 @@ class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
                 tensors[f"{name}.targets"],
                 Meaning(**about["meaning"]),
                 about["options"],
+                tensors.get(f"{name}.groups"),
+                tuple(about["group_names"]),
             )
             for name, about in described.items()
         )
@@ -70,8 +72,15 @@ class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
         for task in data.tasks:
             tensors[f"{task.name}.rows"] = task.rows.contiguous()
             tensors[f"{task.name}.targets"] = task.targets.contiguous()
+            if task.groups is not None:
+                tensors[f"{task.name}.groups"] = task.groups.contiguous()
         described = {
-            task.name: {"labels": task.labels, "meaning": asdict(task.meaning), "options": dict(task.options)}
+            task.name: {
+                "labels": task.labels,
+                "meaning": asdict(task.meaning),
+                "options": dict(task.options),
+                "group_names": task.group_names,
+            }
             for task in data.tasks
         }
         save_file(tensors, self._path, metadata={"tasks": json.dumps(described)})

@@ -24,6 +24,7 @@ DIVISION = {
     "features": "params:features",
     "tasks": "params:tasks",
     "priority": "params:priority",
+    "problem_settings": "params:problem",
 }
 CHECKPOINTING = {"checkpoint": "params:checkpoint", "checkpoints": "checkpoints"}
 

@@ -80,12 +80,20 @@ class TaskOptions(ParameterBlock):
     slack: Annotated[float, Field(ge=0)] | None = None
     limit: Positive | None = None
     loss: Any = None
+    worst_case: Any = None
 
     @field_validator("loss", mode="before")
     @classmethod
     def _a_loss(cls, given: Any) -> Any:
         if given is not None:
             chosen(given, LOSSES, "loss")
+        return given
+
+    @field_validator("worst_case", mode="before")
+    @classmethod
+    def _a_worst_case(cls, given: Any) -> Any:
+        if given is not None:
+            chosen(given, WORST_CASES, "worst case", regularisation=1.0)
         return given
 
 
@@ -153,10 +161,13 @@ class _Problem(ParameterBlock):
                     return choice
         return chosen(default_loss(kind), LOSSES, "loss")
 
-    @property
-    def worst_case_choice(self) -> Choice:
-        """The chosen worst case with its options; an option ``regularisation`` is what ``problem.lambda`` sets."""
-        return chosen(self.worst_case, WORST_CASES, "worst case", regularisation=self.regularisation)
+    def worst_case_choice(self, of_task: Any = None) -> Choice:
+        """The worst case of a task: its own, or else the one for all tasks.
+
+        The option ``regularisation`` is what ``problem.lambda`` sets, where the choice states none.
+        """
+        given = self.worst_case if of_task is None else of_task
+        return chosen(given, WORST_CASES, "worst case", regularisation=self.regularisation)
 
 
 class ProblemParameters(_Problem):

@@ -7,10 +7,11 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from idbpd.errors import ConfigurationError
 from idbpd.experiment.devices import HOST, has_float64, resolve_device
 from idbpd.experiment.network import build_network
 from idbpd.experiment.node_inputs import Bundle
-from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters, Seed
+from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters, ProblemSettings, Seed
 from idbpd.experiment.provenance import parameters_of
 from idbpd.mtl import (
     LOSSES,
@@ -21,21 +22,35 @@ from idbpd.mtl import (
     RobustMultiTask,
     Task,
     TaskQuality,
+    WorstCase,
     measure_quality,
+    worst_case_for,
 )
 from idbpd.optim import Oracle, Solution
 
 
-def criteria_of(problem: ProblemParameters) -> Criteria:
-    """The loss of each task by its kind and its own choice, and the worst case that the parameters choose for all."""
-    worst_case, worst_case_options = problem.worst_case_choice
-    worst = WORST_CASES[worst_case](**worst_case_options)
+def criteria_of(problem: ProblemParameters | ProblemSettings) -> Criteria:
+    """The loss of each task by its kind and its own choice, and its worst case: its own, or the one for all tasks."""
 
     def criterion(task: Task) -> Criterion:
         loss, options = problem.loss_choice(task.meaning.kind, task.options.get("loss"))
-        return Criterion(LOSSES[loss](**options), worst)
+        return Criterion(LOSSES[loss](**options), worst_case_of(task, problem))
 
     return criterion
+
+
+def worst_case_of(task: Task, problem: ProblemParameters | ProblemSettings) -> WorstCase:
+    """The worst case over the samples of a task; a `ConfigurationError` says why it cannot be taken over them."""
+    name, options = problem.worst_case_choice(task.options.get("worst_case"))
+    try:
+        return worst_case_for(task, WORST_CASES[name](**options))
+    except ValueError as error:
+        raise ConfigurationError(f"the worst case of the {task.name} task: {error}") from error
+
+
+def protected(data: MultiTaskData, problem: ProblemParameters) -> dict[str, str]:
+    """What the worst case of each task protects, in words, by the task's name."""
+    return {task.name: worst_case_of(task, problem).protects(task.name, task.size) for task in data.tasks}
 
 
 class BuiltProblem(NamedTuple):

@@ -15,7 +15,15 @@ from idbpd.mtl.own_parameters import OwnParameters, own_parameters
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
-from idbpd.mtl.worst_cases import WORST_CASES, Penalty, WorstCase, WorstWeighting, worst_weighting
+from idbpd.mtl.worst_cases import (
+    WORST_CASES,
+    Groups,
+    Penalty,
+    WorstCase,
+    WorstWeighting,
+    worst_case_for,
+    worst_weighting,
+)
 
 __all__ = [
     "DISTRIBUTION",
@@ -31,6 +39,7 @@ __all__ = [
     "ExportedModel",
     "FeatureScaling",
     "FixedWeights",
+    "Groups",
     "Huber",
     "Kind",
     "LabelQuality",
@@ -59,6 +68,7 @@ __all__ = [
     "sample_losses",
     "seeded",
     "seeded_network",
+    "worst_case_for",
     "worst_case_upper_bound",
     "worst_weighting",
 ]

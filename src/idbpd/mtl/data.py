@@ -24,7 +24,10 @@ class Task:
     # purpose. Classes, labels, yes or no: 0 and 1; NaN where a label of several is not known. A number: standardised.
     targets: Tensor
     meaning: Meaning = DISTRIBUTION
-    options: Mapping[str, Any] = field(default_factory=dict)  # what people set for this task: loss, slack, limit
+    # what people set for this task: loss, slack, limit, worst_case
+    options: Mapping[str, Any] = field(default_factory=dict)
+    groups: Tensor | None = None  # (n,), int64, indices into the names of groups, where its worst case asks for groups
+    group_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the shapes here, so that no other code has to."""
@@ -33,6 +36,8 @@ class Task:
                 f"task {self.name!r}: targets have shape {tuple(self.targets.shape)}, expected "
                 f"{(len(self.rows), len(self.labels))} (rows, labels)"
             )
+        if self.groups is not None and self.groups.shape != self.rows.shape:
+            raise ValueError(f"task {self.name!r}: {len(self.groups)} groups for {len(self.rows)} samples")
         if len(self.rows) == 0:
             raise ValueError(f"task {self.name!r} is empty: no sample has a target for {', '.join(self.labels)}")
 
@@ -78,6 +83,12 @@ class MultiTaskData:
     def to(self, device: torch.device, dtype: torch.dtype) -> "MultiTaskData":
         """The same data on a device and in a floating-point type: one transfer, before training."""
         tasks = tuple(
-            replace(task, rows=task.rows.to(device), targets=task.targets.to(device, dtype)) for task in self.tasks
+            replace(
+                task,
+                rows=task.rows.to(device),
+                targets=task.targets.to(device, dtype),
+                groups=None if task.groups is None else task.groups.to(device),
+            )
+            for task in self.tasks
         )
         return MultiTaskData(self.features.to(device, dtype), tasks)

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idbpd.datasets.table import Target, TaskTable
+from idbpd.experiment.splitting.grouping import Grouping
 from idbpd.mtl import FeatureScaling
 
 ROWS_AT_ONCE = 1024
@@ -27,6 +29,9 @@ def data_sha256(table: TaskTable) -> str:
     for target in table.targets:
         digest.update(_text([target.task, target.kind, target.outputs, target.other]))
         digest.update(_bytes(target.values, "<f4"))
+    for name, column in table.grouping.items():
+        digest.update(_text([name, column.role, column.categories]))
+        digest.update(_bytes(column.values, "<f8"))
     digest.update(_bytes(table.labels, "<i1"))
     for numbers in ([] if table.groups is None else [table.groups]) + list(table.positions.values()):
         digest.update(_bytes(numbers, "<i8"))
@@ -34,16 +39,29 @@ def data_sha256(table: TaskTable) -> str:
 
 
 def split_sha256(
-    data: str, targets: list[Target], rows: dict[str, NDArray[np.intp]], unlabelled: str, scaling: FeatureScaling
+    data: str,
+    targets: list[Target],
+    rows: dict[str, NDArray[np.intp]],
+    unlabelled: str,
+    scaling: FeatureScaling,
+    groupings: Sequence[Grouping | None] = (),
 ) -> str:
-    """SHA-256 of the data's digest and all that was done with them before training: tasks, rows and scaling.
+    """SHA-256 of the data's digest and all that was done with them before training: tasks, rows, scaling and groups.
 
     Slack and limit of a task are no part of it: they do not change what calibration finds, which can be used again.
     """
-    tasks = [(target.task, target.kind, target.outputs, target.options.get("loss")) for target in targets]
+    options = ("loss", "worst_case")
+    tasks = [
+        (target.task, target.kind, target.outputs, *(target.options.get(option) for option in options))
+        for target in targets
+    ]
     digest = hashlib.sha256(_text([data, tasks, unlabelled, list(rows)]))
     for target in targets:
         digest.update(_bytes(target.values, "<f4"))
+    for grouping in groupings:
+        if grouping is not None:
+            digest.update(_text([grouping.columns, grouping.names]))
+            digest.update(_bytes(grouping.codes, "<i8"))
     for part in rows.values():
         digest.update(_bytes(part, "<i8"))
     for tensor in (scaling.center, scaling.scale):

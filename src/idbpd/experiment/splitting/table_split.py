@@ -1,6 +1,7 @@
 """From a table to a training and a test part: rows are divided, features encoded and scaled, targets become tasks."""
 
 import logging
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,11 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idbpd.datasets.table import Target, TaskTable
-from idbpd.errors import DataError
+from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.features import encoded, feature_names, fit_encoding, scaling_for
+from idbpd.experiment.problem import worst_case_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.duplicates import say_duplicates
 from idbpd.experiment.splitting.fingerprint import data_sha256, split_sha256
+from idbpd.experiment.splitting.grouping import Grouping, grouping_of, say_small_groups
 from idbpd.experiment.splitting.row_split import TEST, Part, split_rows
 from idbpd.experiment.splitting.task_targets import task_targets
 from idbpd.mtl import FeatureScaling, Meaning, MultiTaskData, Task, fit_scaling
@@ -33,6 +36,7 @@ class Parts(NamedTuple):
     held_out: MultiTaskData
     scaling: FeatureScaling
     encoding: dict[str, Any]
+    groupings: list[Grouping | None]  # by task: the groups of its worst case
 
 
 class TableSplit(NamedTuple):
@@ -51,19 +55,20 @@ def split(table: TaskTable, division: Division) -> TableSplit:
     targets = task_targets(table, division)
     fraction = division.split.test_fraction
     train_rows, test_rows = split_rows(table, fraction, division.split.seed)
-    train, test, scaling, encoding = make_parts(table, targets, (train_rows, test_rows), division)
+    train, test, scaling, encoding, groupings = make_parts(table, targets, (train_rows, test_rows), division)
     if (train.features == train.features[:1]).all():
         logger.warning("all training samples have the same features: no network can tell them apart")
     _hint_at_single_classes(train)
     _hint_at_scaling(train.features, feature_names(encoding), division)
     _report(targets, train, test, division)
+    say_small_groups(groupings, train, test)
     if fraction > 0 and table.content == "table":
         say_duplicates(table, train_rows, test_rows)
     content = data_sha256(table)
     rows = {"train": train_rows, "test": test_rows}
     fingerprint = {
         "data_sha256": content,
-        "split_sha256": split_sha256(content, targets, rows, division.split.unlabelled, scaling),
+        "split_sha256": split_sha256(content, targets, rows, division.split.unlabelled, scaling, groupings),
     }
     kept = {part: torch.from_numpy(numbers.astype(np.int64)) for part, numbers in rows.items()}
     return TableSplit(train, test, dict(scaling.named_buffers()), encoding, kept, fingerprint)
@@ -83,12 +88,19 @@ def make_parts(
     keep = division.split.unlabelled == "keep"
     meanings = [_meaning(target, rows[0]) for target in targets]
     training = held_out._replace(name="training")
+    groupings = [grouping_of(table, target, division.problem_settings) for target in targets]
     tasks, of_held_out = (
-        tuple(_task(*pair, part, name, keep) for pair in zip(targets, meanings, strict=True))
+        tuple(_task(*of_task, part, name, keep) for of_task in zip(targets, meanings, groupings, strict=True))
         for part, name in zip(rows, (training, held_out), strict=True)
     )
+    for part, made in ((training, tasks), (held_out, of_held_out)):
+        _require_worst_cases(made, part, division)
     return Parts(
-        MultiTaskData(scaling(raw), tasks), MultiTaskData(scaling(raw_held_out), of_held_out), scaling, encoding
+        MultiTaskData(scaling(raw), tasks),
+        MultiTaskData(scaling(raw_held_out), of_held_out),
+        scaling,
+        encoding,
+        groupings,
     )
 
 
@@ -111,7 +123,18 @@ def _meaning(target: Target, rows: Rows) -> Meaning:
     return Meaning("number", center=float(values.mean()), scale=deviation if deviation > 0 else 1.0)
 
 
-def _task(target: Target, meaning: Meaning, rows: Rows, part: Part, keep_unlabelled: bool) -> Task:
+def _require_worst_cases(tasks: tuple[Task, ...], part: Part, division: Division) -> None:
+    """Refuse a worst case that means nothing over so few samples, before anything is trained."""
+    for task in tasks:
+        try:
+            worst_case_of(task, division.problem_settings)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}, in the {part.name} part") from error
+
+
+def _task(
+    target: Target, meaning: Meaning, grouping: Grouping | None, rows: Rows, part: Part, keep_unlabelled: bool
+) -> Task:
     """A task over one part of the table, with the samples whose target is known.
 
     A distribution needs at least one label, unless samples without one are kept on purpose.
@@ -133,7 +156,10 @@ def _task(target: Target, meaning: Meaning, rows: Rows, part: Part, keep_unlabel
             f"no sample of the {part.name} part has a target of the {target.task} task "
             f"({', '.join(target.outputs)}); choose other columns for it, or another {part.parameter}"
         )
-    return Task(target.task, target.outputs, members, chosen, meaning, target.options)
+    task = Task(target.task, target.outputs, members, chosen, meaning, target.options)
+    if grouping is None:
+        return task
+    return replace(task, groups=torch.from_numpy(grouping.codes[rows])[members], group_names=grouping.names)
 
 
 def _report(targets: list[Target], train: MultiTaskData, test: MultiTaskData, division: Division) -> None:

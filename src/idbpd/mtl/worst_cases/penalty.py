@@ -34,7 +34,15 @@ class Penalty:
         n = losses.shape[-1]
         return Simplex(n).project(1 / n + losses / (self.regularisation * n))
 
-    def price(self, weights: Tensor) -> Tensor:
+    def price(self, weights: Tensor, samples: Tensor | None = None) -> Tensor:  # noqa: ARG002
         """(lambda n / 2) ||y - 1/n||^2."""
         n = weights.shape[-1]
         return self.regularisation * n / 2 * ((weights - 1 / n) ** 2).sum(dim=-1)
+
+    def protects(self, task: str, size: int) -> str:
+        """N y_i = 1 + (l_i - mu) / lambda, in words."""
+        more = self.regularisation
+        return (
+            f"every weighting of the {size} samples of {task}, at a price: a sample whose loss is {more:g} above the "
+            f"rest counts twice, one {2 * more:g} above counts three times"
+        )

@@ -8,13 +8,15 @@ with weights y on the simplex and the price c(y) of choosing them. A worst case 
 and the price. Its value, the cuts of a discretization and the bootstrap follow from them, and are written once, here.
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
 
+from idbpd.mtl.data import Task
+
 
 class WorstCase(Protocol):
-    """The exact maximiser, and the price of weights.
+    """The exact maximiser, the price of weights, and what is protected in words.
 
     A worst case is a frozen dataclass. Its fields are its options, and ``__post_init__`` raises a ValueError for an
     option without meaning. It is listed by name in `idbpd.mtl.worst_cases.WORST_CASES`.
@@ -29,8 +31,24 @@ class WorstCase(Protocol):
         """
         ...
 
-    def price(self, weights: Tensor) -> Tensor:
-        """What weights cost: one number, or one per row. Zero where weights are only restricted to a set."""
+    def price(self, weights: Tensor, samples: Tensor | None = None) -> Tensor:
+        """What weights of ``samples`` cost: one number, or one per row. Zero where they are only restricted to a set.
+
+        It is asked only for weights that a maximiser gave, and for mixtures of them.
+        """
+        ...
+
+    def protects(self, task: str, size: int) -> str:
+        """What is protected, of a task with ``size`` samples: the end of a sentence that begins with "protects"."""
+        ...
+
+
+@runtime_checkable
+class NeedsTask(Protocol):
+    """An entry of `WORST_CASES` whose worst case depends on more of the samples than their losses."""
+
+    def for_task(self, task: Task) -> WorstCase:
+        """The worst case over the samples of a task; a ValueError says why there is none."""
         ...
 
 
@@ -54,9 +72,14 @@ def worst_values_of_draws(losses: Tensor, draws: Tensor, worst_case: WorstCase) 
     """The worst case of every row of ``draws``, which says by position which of the losses were drawn."""
     drawn = losses[draws]
     weights = worst_case.maximiser(drawn, draws)
-    return (weights * drawn).sum(dim=-1) - worst_case.price(weights)
+    return (weights * drawn).sum(dim=-1) - worst_case.price(weights, draws)
 
 
 def values_at(weights: Tensor, losses: Tensor, worst_case: WorstCase) -> Tensor:
     """The weighted loss minus the price, for every row of weights; at most the value of the worst case."""
     return weights @ losses - worst_case.price(weights)
+
+
+def worst_case_for(task: Task, entry: WorstCase | NeedsTask) -> WorstCase:
+    """The worst case over the samples of a task, of an entry of the registry."""
+    return entry.for_task(task) if isinstance(entry, NeedsTask) else entry

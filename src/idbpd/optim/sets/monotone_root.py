@@ -5,6 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from idbpd.optim.device_reads import is_here
+
 
 def increasing_root(
     function: Callable[[Tensor], tuple[Tensor, Tensor]], low: Tensor, high: Tensor, start: Tensor, max_steps: int = 100
@@ -14,8 +16,10 @@ def increasing_root(
 
     ``function`` returns values and slopes, elementwise, the values of order one before they vanish. A hundred steps
     suffice for bisection alone to exhaust float64 on the brackets used here, so the loop has an end whatever the
-    function; with NaN in the bracket NaN comes back.
+    function; with NaN in the bracket NaN comes back. On an accelerator all steps are taken: to know that all roots are
+    found, the host would have to wait at every step.
     """
+    ends_early = is_here(start)
     eps = torch.finfo(start.dtype).eps
     x, before = start, torch.full_like(start, torch.inf)
     settled = torch.zeros_like(start, dtype=torch.bool)
@@ -32,7 +36,7 @@ def increasing_root(
         settled = (
             settled | noise | (step.abs() <= 2.0 * eps * x.abs()) | (value.abs() <= eps) | (high <= low) | value.isnan()
         )
-        if bool(settled.all()):
+        if ends_early and bool(settled.all()):
             break
         helpful = (newton > low) & (newton < high) & ~stalled
         x = torch.where(settled, x, torch.where(helpful, newton, low + (high - low) / 2.0))

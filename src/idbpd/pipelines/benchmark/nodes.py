@@ -165,7 +165,8 @@ def _arenas(
     large = benchmark.large if len(table) >= benchmark.large.samples else None
     budget = large or benchmark
     for setting in settings:
-        parts = split_table(table, Division(setting.split, setting.features, tasks, priority))
+        problem = ProblemSettings.model_validate(setting.problem.model_dump(by_alias=True))
+        parts = split_table(table, Division(setting.split, setting.features, tasks, priority, problem))
         place = folder / dataset / setting.name
         save_parts(place, parts.train, parts.test)
         calibration = setting.calibration.model_copy(update={"max_steps": budget.calibration_steps})

@@ -14,7 +14,7 @@ from idbpd.experiment.certificate import ExactPoint, evaluate_exactly
 from idbpd.experiment.features import encoded
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters, SplitParameters
-from idbpd.experiment.problem import Experiment, criteria_of
+from idbpd.experiment.problem import Experiment, criteria_of, protected
 from idbpd.experiment.provenance import require_same
 from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import (
@@ -49,8 +49,8 @@ def certify(
     """The three KKT residuals at the saved weights, with f, g and the multipliers that make the residuals least.
 
     ``constraint`` and ``multiplier`` are the largest of all constraint tasks; ``tasks`` has them one by one.
-    ``support`` says how many samples carry weight in the worst case. ``held_out`` is about data that the model never
-    saw; without a test part there is none.
+    ``protects`` says in words what the worst case of each task is taken over, and ``support`` how many samples carry
+    weight in it. ``held_out`` is about data that the model never saw; without a test part there is none.
     """
     require_same(outcome["made_with"], experiment.made_with, "model", "train_constrained")
     thresholds = thresholds_of(threshold)
@@ -71,6 +71,7 @@ def certify(
             name: {"constraint": g.item(), "multiplier": multiplier.item(), "threshold": thresholds[name]}
             for name, g, multiplier in zip(thresholds, evaluation.g, multipliers, strict=True)
         },
+        "protects": protected(train, experiment.problem),
         "support": _support_sizes([train.priority.name, *thresholds], evaluation.maximisers),
         "held_out": _held_out(point, weights, test, thresholds, experiment) if split.test_fraction > 0 else None,
     }

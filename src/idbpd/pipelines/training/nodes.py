@@ -1,5 +1,6 @@
 """Train the network under the limits."""
 
+import logging
 from typing import Any
 
 import pandas as pd
@@ -11,12 +12,14 @@ from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
 from idbpd.experiment.durable_solve import Budget
 from idbpd.experiment.history import history_frame
 from idbpd.experiment.parameters import DEFAULT_METHODS, MethodsParameters, TrainingParameters
-from idbpd.experiment.problem import Experiment, weights_of
+from idbpd.experiment.problem import Experiment, protected, weights_of
 from idbpd.experiment.provenance import parameters_of, require_same
 from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.training.endings import reached, say_how_it_ended
 from idbpd.pipelines.training.stage import Stage
+
+logger = logging.getLogger(__name__)
 
 
 def train_constrained(
@@ -35,6 +38,8 @@ def train_constrained(
     made_with = experiment.made_with
     require_same(threshold["made_with"], made_with, "threshold", "calibrate")
     thresholds = thresholds_of(threshold)
+    for name, sentence in protected(train, experiment.problem).items():
+        logger.info("the worst case of the %s task protects %s", name, sentence)
     built = experiment.build(train, train.priority.name, thresholds)
     options = methods.of(training.method, training.max_steps)
     named_options = {f"methods.{training.method}.{name}": value for name, value in options.items()}

@@ -131,8 +131,11 @@ def _parts_sha256(parts: Parts) -> str:
     for part, data in parts._asdict().items():
         tensors[part] = data.features
         for task in data.tasks:
-            tensors[f"{part} {task.name} {task.labels} rows"] = task.rows
+            # Loss, worst case, slack and limit of the task decide the result as well.
+            tensors[f"{part} {task.name} {task.labels} {sorted(task.options.items())} rows"] = task.rows
             tensors[f"{part} {task.name} targets"] = task.targets
+            if task.groups is not None:
+                tensors[f"{part} {task.name} groups"] = task.groups
     return tensors_sha256(tensors)
 
 

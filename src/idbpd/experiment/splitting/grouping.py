@@ -1,0 +1,135 @@
+"""Which group each row of a table belongs to, for a worst case over groups."""
+
+import logging
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idbpd.datasets.table import Column, Target, TaskTable
+from idbpd.errors import ConfigurationError
+from idbpd.experiment.parameters import ProblemSettings
+from idbpd.mtl import WORST_CASES, Groups, MultiTaskData, Task
+
+logger = logging.getLogger(__name__)
+
+MISSING = "(missing)"
+# A number with more values than this is a measurement, and not the name of a group.
+MOST_NUMBERS = 20
+# The mean loss of fewer samples says little.
+FEW = 20
+SHOWN = 5
+
+
+class Grouping(NamedTuple):
+    """The group of every row of a table; rows without a value are a group of their own."""
+
+    columns: tuple[str, ...]
+    names: tuple[str, ...]  # of groups that have rows
+    codes: NDArray[np.int64]  # (rows,), indices into the names
+
+
+def grouping_of(table: TaskTable, target: Target, problem: ProblemSettings) -> Grouping | None:
+    """The groups that the worst case of a task asks for; None where it asks for none."""
+    own = target.options.get("worst_case")
+    name, options = problem.worst_case_choice(own)
+    entry = WORST_CASES[name](**options)
+    if not isinstance(entry, Groups):
+        return None
+    parameter = "problem.worst_case.groups" if own is None else f"tasks.{target.task}.worst_case.groups"
+    found = [_values(table, column, parameter) for column in entry.names]
+    pairs, codes = np.unique(np.stack([codes for codes, _ in found], axis=1), axis=0, return_inverse=True)
+    names = tuple(", ".join(names[at] for at, (_, names) in zip(pair, found, strict=True)) for pair in pairs)
+    return Grouping(entry.names, names, codes.reshape(-1).astype(np.int64))
+
+
+def say_small_groups(groupings: Sequence[Grouping | None], train: MultiTaskData, test: MultiTaskData) -> None:
+    """Warn of groups whose mean loss says little, because few samples are in them."""
+    for grouping, task, held_out in zip(groupings, train.tasks, test.tasks, strict=True):
+        if grouping is None:
+            continue
+        columns = " x ".join(grouping.columns)
+        sizes, test_sizes = _sizes(task), _sizes(held_out)
+        small = [(name, size) for name, size in sizes.items() if 0 < size < FEW]
+        if small:
+            logger.warning(
+                "%s task: of the groups of %s, %s have fewer than %d training samples: their mean losses say little, "
+                "and each of them may decide the worst case",
+                task.name,
+                columns,
+                _shown([f"{name!r} ({size})" for name, size in small]),
+                FEW,
+            )
+        untested = [name for name, size in sizes.items() if size > 0 and test_sizes[name] == 0]
+        if untested:
+            logger.warning(
+                "%s task: of the groups of %s, %s have no test sample: nothing shows how good the model is there",
+                task.name,
+                columns,
+                _shown([repr(name) for name in untested]),
+            )
+
+
+def _sizes(task: Task) -> dict[str, int]:
+    assert task.groups is not None  # it has a grouping
+    return dict(zip(task.group_names, task.groups.bincount(minlength=len(task.group_names)).tolist(), strict=True))
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if names[SHOWN:] else "")
+
+
+def _values(table: TaskTable, name: str, parameter: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The values of a column as indices into their names, the last of which is that of a missing value."""
+    column = _column(table, name, parameter)
+    if column.role == "category":
+        codes = column.values.astype(np.int64)
+        return np.where(codes < 0, len(column.categories), codes), (*column.categories, MISSING)
+    known = ~np.isnan(column.values)
+    values = np.unique(column.values[known])
+    if column.role == "date" or len(values) > MOST_NUMBERS:
+        what = "is a date" if column.role == "date" else f"has {len(values)} different numbers"
+        raise ConfigurationError(
+            f"{parameter} names {name!r}, which {what}: groups are categories, or at most {MOST_NUMBERS} numbers; "
+            "make a column of ranges of it"
+        )
+    codes = np.where(known, np.searchsorted(values, column.values), len(values)).astype(np.int64)
+    return codes, (*(f"{value:g}" for value in values), MISSING)
+
+
+def _column(table: TaskTable, name: str, parameter: str) -> Column:
+    """A column by its name: one that is kept for grouping, a feature, a label, or the one answer of a task."""
+    if name in table.grouping:
+        return table.grouping[name]
+    if name in table.feature_names:
+        at = table.feature_names.index(name)
+        if isinstance(table.features, tuple):
+            return table.features[at]
+        column: Any = table.features[:, [at]]
+        numbers = column if isinstance(column, np.ndarray) else column.toarray()
+        return Column(name, "number", numbers[:, 0].astype(np.float64))
+    if name in table.label_names:
+        return Column(name, "number", table.labels[:, table.label_names.index(name)].astype(np.float64))
+    answers = {target.task: target for target in table.targets if target.kind in ("binary", "classes")}
+    if name in answers:
+        return _answer(answers[name])
+    known = [*table.grouping, *table.feature_names, *table.label_names, *answers]
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise ConfigurationError(
+        f"{parameter} names the column {name!r}, which {table.origin.name} does not have; {hint}columns are "
+        f"{_shown(known)}; one that is ignored must also be under 'groups' in the block of the data set"
+    )
+
+
+def _answer(target: Target) -> Column:
+    """What a task predicts, if it is one value: worst cases over classes are worst cases over groups."""
+    if target.kind == "binary":
+        codes = np.nan_to_num(target.values[:, 0])
+        categories: tuple[str, ...] = (str(target.other), target.outputs[0])
+    else:
+        codes = np.nan_to_num(target.values).argmax(axis=1)
+        categories = target.outputs
+    return Column(target.task, "category", np.where(target.known, codes, -1).astype(np.int32), categories)
