@@ -37,8 +37,8 @@ def name_of(measure: str) -> str:
 def written(measure: str, value: float) -> str:
     """A value with as many digits as are of use.
 
-    >>> written("accuracy", 0.8612), written("mae", 2.3149), written("worst_case_loss", 0.25)
-    ('86.1%', '2.315', '0.2500')
+    >>> written("accuracy", 0.8612), written("mae", 2.3149), written("worst_case_loss", 0.25), written("r2", -1e-9)
+    ('86.1%', '2.315', '0.2500', '0.000')
     """
     if math.isnan(value):
         return "not defined"
@@ -46,7 +46,8 @@ def written(measure: str, value: float) -> str:
         return f"{value:.1%}"
     if measure in OWN_UNIT:
         return f"{value:.4g}"
-    return f"{value:.4f}" if measure.endswith("_loss") else f"{value:.3f}"
+    digits = 4 if measure.endswith("_loss") else 3
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # no negative zero
 
 
 def written_of(quality: TaskQuality, measure: str) -> str:
