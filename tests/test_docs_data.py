@@ -9,7 +9,7 @@ from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
 
 from idbpd.datasets.table import TaskTable
-from idbpd.datasets.values import MISSING
+from idbpd.datasets.tabular.values import MISSING
 from idbpd.experiment.splitting.fingerprint import data_sha256
 from tests.kedro_project import PROJECT, KedroProject
 from tests.real_data import ROOT, needs_real_data

@@ -19,12 +19,12 @@ from idbpd.datasets.arff import reader
 from idbpd.datasets.arff.mulan import read_mulan_labels
 from idbpd.datasets.arff.reader import read_arff
 from idbpd.datasets.arff.writer import render_arff
-from idbpd.datasets.column_names import LABEL_PREFIX
-from idbpd.datasets.columns import Roles, columns_to_table
-from idbpd.datasets.csv_file import read_csv
 from idbpd.datasets.idx import TYPES, decompressed, parse_idx, render_idx
 from idbpd.datasets.table import Origin, TaskTable
-from idbpd.datasets.table_reading import read_parquet
+from idbpd.datasets.tabular.column_names import LABEL_PREFIX
+from idbpd.datasets.tabular.columns import Roles, columns_to_table
+from idbpd.datasets.tabular.csv_file import read_csv
+from idbpd.datasets.tabular.reading import read_parquet
 from idbpd.errors import InputError
 
 DENSE = b"""@relation 'x: -C -2'

@@ -8,8 +8,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from idbpd.datasets import ComposedDigitsDataset, TableValidator
-from idbpd.datasets.columns import frame_to_table
 from idbpd.datasets.table import Column, Origin, Target, TaskTable
+from idbpd.datasets.tabular.columns import frame_to_table
 from idbpd.errors import DataError
 
 ROWS = 21

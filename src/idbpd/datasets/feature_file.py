@@ -10,7 +10,7 @@ from kedro.io import AbstractDataset, DatasetError
 
 from idbpd.datasets.arff.reader import LabelNames, read_arff
 from idbpd.datasets.table import Origin
-from idbpd.datasets.table_reading import read_frame
+from idbpd.datasets.tabular.reading import read_frame
 from idbpd.errors import ConfigurationError, DataError
 
 FORMATS = (".csv", ".parquet", ".arff")

@@ -7,9 +7,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from idbpd.datasets.column_names import require_names
-from idbpd.datasets.columns import frame_to_table
 from idbpd.datasets.table import Origin, TaskTable
+from idbpd.datasets.tabular.column_names import require_names
+from idbpd.datasets.tabular.columns import frame_to_table
 from idbpd.errors import DataError
 
 FEWEST_ROWS = 20

@@ -5,8 +5,8 @@ from typing import Protocol
 
 import pandas as pd
 
-from idbpd.datasets.column_names import listed_names
 from idbpd.datasets.feature_file import FeatureFile
+from idbpd.datasets.tabular.column_names import listed_names
 from idbpd.errors import DataError
 
 logger = logging.getLogger(__name__)

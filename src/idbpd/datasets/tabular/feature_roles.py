@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.column_names import listed_names
 from idbpd.datasets.table import Column, Origin, Role
-from idbpd.datasets.values import Values
+from idbpd.datasets.tabular.column_names import listed_names
+from idbpd.datasets.tabular.values import Values
 from idbpd.errors import DataError
 
 logger = logging.getLogger(__name__)

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from idbpd.datasets.csv_file import find_delimiter, read_csv
 from idbpd.datasets.table import Origin
+from idbpd.datasets.tabular.csv_file import find_delimiter, read_csv
 from idbpd.errors import InputError
 
 

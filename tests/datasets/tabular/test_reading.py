@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from idbpd.datasets.table import Origin
-from idbpd.datasets.table_reading import joined, read_columns, read_frame
+from idbpd.datasets.tabular.reading import joined, read_columns, read_frame
 from idbpd.errors import DataError
 
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from idbpd.datasets.table import Origin, Target
-from idbpd.datasets.targets import make_target
-from idbpd.datasets.task_block import read_tasks
-from idbpd.datasets.values import Reading, values_of
+from idbpd.datasets.tabular.targets import make_target
+from idbpd.datasets.tabular.task_block import read_tasks
+from idbpd.datasets.tabular.values import Reading, values_of
 from idbpd.errors import InputError
 
 

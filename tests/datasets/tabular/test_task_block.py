@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from idbpd.datasets.task_block import TaskBlock, read_tasks
+from idbpd.datasets.tabular.task_block import TaskBlock, read_tasks
 from idbpd.errors import ConfigurationError
 
 

@@ -5,14 +5,14 @@ from typing import Any, NoReturn
 
 from kedro.io import DatasetError, Version
 
-from idbpd.datasets.column_names import LABEL_PREFIX
-from idbpd.datasets.columns import Roles, columns_to_table
-from idbpd.datasets.feature_roles import Wishes
 from idbpd.datasets.file_dataset import FileDataset
 from idbpd.datasets.table import TaskTable
-from idbpd.datasets.table_reading import joined, read_columns, require_readable
-from idbpd.datasets.task_block import read_tasks
-from idbpd.datasets.values import Reading
+from idbpd.datasets.tabular.column_names import LABEL_PREFIX
+from idbpd.datasets.tabular.columns import Roles, columns_to_table
+from idbpd.datasets.tabular.feature_roles import Wishes
+from idbpd.datasets.tabular.reading import joined, read_columns, require_readable
+from idbpd.datasets.tabular.task_block import read_tasks
+from idbpd.datasets.tabular.values import Reading
 from idbpd.errors import ConfigurationError
 
 

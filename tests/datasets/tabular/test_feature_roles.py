@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from idbpd.datasets.feature_roles import Judged, Wishes, judge
 from idbpd.datasets.table import Origin
-from idbpd.datasets.values import Reading, values_of
+from idbpd.datasets.tabular.feature_roles import Judged, Wishes, judge
+from idbpd.datasets.tabular.values import Reading, values_of
 from idbpd.errors import DataError
 
 ROWS = 40

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idbpd.datasets.written_numbers import Decimal, number_text, read_numbers, two_readings, which_are_numbers
+from idbpd.datasets.tabular.written_numbers import Decimal, number_text, read_numbers, two_readings, which_are_numbers
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.column_names import LABEL_PREFIX
 from idbpd.datasets.table import Origin, Target
-from idbpd.datasets.task_block import SEVERAL, TaskBlock
-from idbpd.datasets.two_values import FALSE, TRUE, given_positive, likely_positive
-from idbpd.datasets.values import Values
+from idbpd.datasets.tabular.column_names import LABEL_PREFIX
+from idbpd.datasets.tabular.task_block import SEVERAL, TaskBlock
+from idbpd.datasets.tabular.two_values import FALSE, TRUE, given_positive, likely_positive
+from idbpd.datasets.tabular.values import Values
 from idbpd.errors import DataError
 from idbpd.mtl.kinds import Kind
 

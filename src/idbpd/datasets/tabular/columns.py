@@ -10,13 +10,13 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from idbpd.datasets.column_names import GROUP_COLUMN, LABEL_PREFIX, require_column, require_names
-from idbpd.datasets.feature_roles import IDENTIFIER, Judged, Wishes, judge, why_not
-from idbpd.datasets.leaks import warn_of_leaks
 from idbpd.datasets.table import Origin, TaskTable
-from idbpd.datasets.targets import make_target, zeros_and_ones
-from idbpd.datasets.task_block import TaskBlock
-from idbpd.datasets.values import Reading, Values, values_of
+from idbpd.datasets.tabular.column_names import GROUP_COLUMN, LABEL_PREFIX, require_column, require_names
+from idbpd.datasets.tabular.feature_roles import IDENTIFIER, Judged, Wishes, judge, why_not
+from idbpd.datasets.tabular.leaks import warn_of_leaks
+from idbpd.datasets.tabular.targets import make_target, zeros_and_ones
+from idbpd.datasets.tabular.task_block import TaskBlock
+from idbpd.datasets.tabular.values import Reading, Values, values_of
 from idbpd.errors import ConfigurationError, DataError
 
 logger = logging.getLogger(__name__)

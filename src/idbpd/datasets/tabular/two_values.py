@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.written_numbers import number_text
+from idbpd.datasets.tabular.written_numbers import number_text
 from idbpd.errors import ConfigurationError
 
 TRUE = frozenset({"1", "true", "yes", "t", "y"})

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from idbpd.datasets.values import MISSING, Reading, Values, values_of
+from idbpd.datasets.tabular.values import MISSING, Reading, Values, values_of
 
 
 def _values(column: list[Any], kind: pa.DataType | None = None, **reading: Any) -> Values:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from idbpd.datasets.leaks import warn_of_leaks
 from idbpd.datasets.table import Column, Target
+from idbpd.datasets.tabular.leaks import warn_of_leaks
 
 ROWS = 200
 RANDOM = np.random.default_rng(0)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from idbpd.datasets.written_dates import date_text, read_dates, two_readings
+from idbpd.datasets.tabular.written_dates import date_text, read_dates, two_readings
 
 
 @pytest.mark.parametrize(

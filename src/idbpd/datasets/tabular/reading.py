@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from idbpd.datasets.column_names import listed_names, require_names
-from idbpd.datasets.csv_file import first_line, read_csv
 from idbpd.datasets.table import Origin
+from idbpd.datasets.tabular.column_names import listed_names, require_names
+from idbpd.datasets.tabular.csv_file import first_line, read_csv
 from idbpd.errors import ConfigurationError, DataError
 
 # Files of these kinds are not text; a message that says so is better than one about their first byte.

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from idbpd.datasets import written_dates, written_numbers
-from idbpd.datasets.written_dates import date_text, read_dates, seconds_of, which_are_dates
-from idbpd.datasets.written_numbers import Decimal, number_text, read_numbers, which_are_numbers
+from idbpd.datasets.tabular.written_dates import date_text, read_dates, seconds_of, which_are_dates
+from idbpd.datasets.tabular.written_numbers import Decimal, number_text, read_numbers, which_are_numbers
 
 # Empty values and these are missing values in every text file.
 MISSING = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "None", "<NA>", "NaT", "?", "-", "--", ".")

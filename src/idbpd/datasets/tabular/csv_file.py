@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from idbpd.datasets.column_names import require_names
 from idbpd.datasets.table import Origin
+from idbpd.datasets.tabular.column_names import require_names
 from idbpd.errors import ConfigurationError, DataError
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
