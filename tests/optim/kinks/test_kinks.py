@@ -50,7 +50,7 @@ def test_the_answer_has_a_certificate(kink: Kink, start: Sequence[float]) -> Non
 
     assert solution.status is Status.CONVERGED, solution.reason
     assert solution.kkt.worst <= 1e-6
-    assert solution.evaluations <= 80
+    assert solution.evaluations <= 25
     torch.testing.assert_close(point_of(solution), torch.tensor(kink.x).double(), rtol=0, atol=1e-5)
     assert solution.f == pytest.approx(kink.f, abs=2e-6)
     torch.testing.assert_close(solution.multipliers, torch.tensor(kink.multipliers).double(), rtol=0, atol=1e-4)
