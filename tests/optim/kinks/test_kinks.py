@@ -303,6 +303,24 @@ def test_a_certificate_holds_at_the_only_worst_case(seed: int, penalty: float) -
     assert float((2 * (y * residual) @ A).norm()) <= 3e-6
 
 
+@pytest.mark.parametrize("seed", [114, 128, 147])
+def test_a_peak_halfway_between_two_others_does_not_make_them_one(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    count = 3 + seed % 3
+    slopes = torch.randn(count, 2, generator=generator, dtype=torch.float64)
+    heights = 3 + 0.3 * torch.randn(count, generator=generator, dtype=torch.float64)
+    places = torch.linspace(-1, 1, count, dtype=torch.float64)
+
+    def phi(x: Tensor, y: Tensor) -> Tensor:
+        peaks = torch.exp(-((y - places) * count / 0.3).square() / 2)
+        return (slopes @ x + heights) @ peaks + 0.05 * x @ x
+
+    solution = solve(Problem(phi, sides(1)), torch.randn(2, generator=generator, dtype=torch.float64), max_steps=400)
+
+    assert solution.status is Status.CONVERGED, solution.reason
+    assert solution.evaluations <= 20
+
+
 def test_peaks_that_are_all_equal_at_the_answer_are_told_apart() -> None:
     # At x = 0 every u is a worst case, and values near it are all rounding; found by a review.
     slope = 2 * torch.randn(2, generator=torch.Generator().manual_seed(1009), dtype=torch.float64)
