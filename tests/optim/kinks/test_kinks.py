@@ -303,6 +303,19 @@ def test_a_certificate_holds_at_the_only_worst_case(seed: int, penalty: float) -
     assert float((2 * (y * residual) @ A).norm()) <= 3e-6
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_in_single_precision_no_certificate_comes_from_a_worst_case_that_has_moved(seed: int) -> None:
+    # The quadratic has one maximiser, but points next to it miss its value by less than rounding.
+    A, b, problem = robust_squares(seed, 1e-3, torch.float32)
+
+    solution = solve(problem, torch.zeros(4), tolerance=1e-3, max_steps=400)
+
+    residual = A.double() @ point_of(solution).double() - b.double()
+    y = Simplex(12).project(1 / 12 + residual.square() / 2e-3)
+    stationarity = float((2 * (y * residual) @ A.double()).norm())
+    assert solution.status is not Status.CONVERGED or stationarity <= 1e-2
+
+
 @pytest.mark.parametrize("seed", [114, 128, 147])
 def test_a_peak_halfway_between_two_others_does_not_make_them_one(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
