@@ -82,12 +82,10 @@ class Step(NamedTuple):
 
 
 class LearntMetric(NamedTuple):
-    """A metric, and whether the step has taught it anything (a boolean on the device); if not, it is the old one with
-    an empty pair.
-    """
+    """The metric after a step."""
 
     metric: Metric
-    kept: Tensor
+    kept: Tensor  # a boolean on the device: whether the step has taught anything; if not, the newest pair is empty
 
 
 def learn_pair(metric: Metric, step: Step, memory: int) -> LearntMetric:
