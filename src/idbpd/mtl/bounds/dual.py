@@ -51,7 +51,7 @@ class Dual:
         return cls(smoothing, 1 / share)
 
     def costs(self, losses: Tensor, level: Tensor | float) -> Tensor:
-        """eta + h(l - eta) for every loss: non-decreasing and convex in the loss."""
+        """The costs eta + h(l - eta) of every loss: non-decreasing and convex in the loss."""
         above = losses - level
         if self.smoothing == 0:
             return level + self.largest_ratio * above.clamp(min=0)
