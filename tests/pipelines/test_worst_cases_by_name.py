@@ -71,7 +71,7 @@ def _trained(table_file: Path, worst_case: Any, **of_tasks: Any) -> tuple[MultiT
     problem = ProblemParameters.model_validate({**GIVEN, "worst_case": worst_case})
     experiment = Experiment(ModelParameters(hidden=8), problem, COMPUTE, 0, parts.fingerprint)
     budget = {"max_steps": 300, "tolerance": 1e-3}
-    threshold, start = calibrate(train, CalibrationParameters(slack=0.1, **budget), experiment)  # type: ignore[arg-type]
+    threshold, start, _ = calibrate(train, CalibrationParameters(slack=0.1, **budget), experiment)  # type: ignore[arg-type]
     training = TrainingParameters(start="calibrated", **budget)  # type: ignore[arg-type]
     weights, _, _, outcome = train_constrained(train, threshold, start, training, experiment)
     certificate = certify(train, parts.test, weights, outcome, threshold, SPLIT, experiment)
@@ -97,7 +97,7 @@ def test_the_worst_group_is_better_than_with_the_mean(table_file: Path, caplog: 
     _, _, with_mean = _trained(table_file, "mean")
 
     def worst_group(found: Any) -> float:
-        return max(found["churn"][task.groups == group].mean().item() for group in range(2))
+        return max(float(found["churn"][task.groups == group].mean()) for group in range(2))
 
     assert worst_group(losses) < 0.7 * worst_group(with_mean)
 
