@@ -23,6 +23,7 @@ from idbpd.mtl.data import Task
 from idbpd.mtl.worst_cases.words import part_of, percent, rounded_up
 from idbpd.optim.sets.monotone_root import increasing_root
 
+SHARE = 0.8  # docs/worst_cases.md says why
 SMOOTHING = 0.1
 
 
@@ -31,7 +32,7 @@ SMOOTHING = 0.1
 class Share:
     """The mean loss of the worst ``share`` of the samples, too low by at most smoothing (1/share - 1) / 2."""
 
-    share: float
+    share: float = SHARE
     smoothing: float = SMOOTHING
 
     def __post_init__(self) -> None:
