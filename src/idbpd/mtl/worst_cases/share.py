@@ -84,8 +84,8 @@ class Share:
 
     def protects(self, task: str, size: int) -> str:
         """The worst share, in words."""
-        error = self.smoothing * (1 / self.share - 1) / 2
+        error = rounded_up(self.smoothing * (1 / self.share - 1) / 2) if self.share < 1 else "0"
         return (
             f"whatever {part_of(self.share)} of the {size} samples of {task} counts: the mean loss of the worst "
-            f"{percent(self.share)} (at most {error:.2g} above the stated value, by smoothing)"
+            f"{percent(self.share)} (at most {error} above the stated value, by smoothing)"
         )
