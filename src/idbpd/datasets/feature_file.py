@@ -70,7 +70,7 @@ def required_path(file: str | None, parameter: str, formats: Sequence[str]) -> P
     if not file:
         raise ConfigurationError(
             f"parameter {parameter!r} is missing; for example: "
-            "kedro run --pipeline predict --params input=table.csv,output=scores.csv"
+            "kedro run --pipeline predict --params dataset=mine,input=table.csv,output=scores.csv"
         )
     if Path(file).suffix not in formats:
         raise ConfigurationError(

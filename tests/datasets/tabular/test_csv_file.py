@@ -73,7 +73,7 @@ def test_the_encodings_of_spreadsheets_are_found(encoding: str, caplog: pytest.L
     assert table.to_pylist() == [{"größe": "höher €", "x": "1"}]
     expected = (
         "a.csv is not UTF-8 (line 1); it is read as cp1252, the encoding of Windows, which gives 'größe,x'; if that "
-        "is wrong, state its encoding in the block of the data set"
+        "is wrong, save it as UTF-8, or state its encoding in the block of the data set"
     )
     assert caplog.messages == ([expected] if encoding == "cp1252" else [])
 

@@ -177,7 +177,7 @@ def _encoding_of(content: bytes, name: str) -> str:
         shown = content[begin : error.start + 10].decode("cp1252").splitlines()[0]
         logger.warning(
             "%s is not UTF-8 (line %d); it is read as cp1252, the encoding of Windows, which gives %r; if that is "
-            "wrong, state its encoding in the block of the data set",
+            "wrong, save it as UTF-8, or state its encoding in the block of the data set",
             name,
             line,
             shown,
