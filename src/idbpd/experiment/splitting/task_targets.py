@@ -122,9 +122,9 @@ def _position(targets: Sequence[Target], name: str, parameter: str) -> int:
     names = [target.task for target in targets]
     if name not in names:
         close = get_close_matches(name, names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"did you mean {close[0]!r}? " if close else ""
         raise ConfigurationError(
-            f"parameter {parameter!r} names the task {name!r}, which does not exist{hint}; tasks are {', '.join(names)}"
+            f"parameter {parameter!r} names the task {name!r}, which does not exist; {hint}tasks are {', '.join(names)}"
         )
     return names.index(name)
 
