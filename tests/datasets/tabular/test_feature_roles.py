@@ -158,6 +158,7 @@ def test_an_identifier_that_repeats_is_told(caplog: pytest.LogCaptureFixture) ->
 def test_a_column_of_numbers_with_a_word_for_missing_is_not_lost_without_a_word(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.WARNING)
     judged = _judged({"x": [str(at) for at in range(30)] + ["unknown"] * 10, "y": ["1", "2"] * 20})
     assert list(judged.left_out) == ["x"]
     assert caplog.messages == [

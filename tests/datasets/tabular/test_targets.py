@@ -194,16 +194,17 @@ def test_what_a_task_is_is_told(
 
 
 def test_numbers_far_from_all_others_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
     column = [str(at % 50) for at in range(200)]
     _target("x", x=column)
-    assert not [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert caplog.messages == []
     _target({"column": "x", "loss": "huber"}, x=["-1e6", *column])
-    assert not [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert caplog.messages == []
     _target("x", x=["-1e6", *column])
-    assert caplog.messages[-1] == (
+    assert caplog.messages == [
         "task 't': 1 of 201 values are far from all others, such as -1e+06 (nine of ten are from 2 to 47), and "
         "outweigh them in a squared error: correct them if they are wrong, or soften them with tasks.t.loss=huber"
-    )
+    ]
 
 
 def test_labels_may_be_written_in_other_languages() -> None:
