@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from idbpd.datasets import written_dates, written_numbers
+from idbpd.datasets.tabular import written_dates, written_numbers
 from idbpd.datasets.tabular.written_dates import date_text, read_dates, seconds_of, which_are_dates
 from idbpd.datasets.tabular.written_numbers import Decimal, number_text, read_numbers, which_are_numbers
 
