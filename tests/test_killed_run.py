@@ -20,12 +20,16 @@ PARAMETERS = ",".join(
 # Which stage is killed, and how many seconds after its first checkpoint.
 KILLS = (
     ("calibrating_constraint", 0.2),
+    ("sweep_0.5", 0.1),
     ("train_unconstrained", 0.1),
 )
 RESULTS = (
     "06_models/multi_digits/weights.safetensors",
     "06_models/multi_digits/unconstrained_weights.safetensors",
     "06_models/multi_digits/calibrated_weights.safetensors",
+    "06_models/multi_digits/single_task_weights.safetensors",
+    "06_models/multi_digits/fixed_weights.safetensors",
+    "06_models/multi_digits/sweep.json",
     "07_model_output/multi_digits/history.parquet",
     "08_reporting/multi_digits/certificate.json",
     "08_reporting/multi_digits/quality.json",
@@ -60,6 +64,7 @@ def test_a_killed_run_ends_with_the_same_bits(tmp_path: Path) -> None:
     output = killed.kedro("run", params=PARAMETERS)
     assert "kept from" in output  # calibration
     assert "train_constrained is done: step 100 after" in output
+    assert "sweep_0.5 is done: step 50 after" in output
     assert "train_unconstrained goes on: step" in output
     assert _hashes(killed) == _hashes(whole)
     outcomes = [

@@ -118,9 +118,9 @@ What is most often set for one run; conf/base/parameters*.yml has all of them:
     + """\
 Pipelines; without one, all steps from the table to the report are run:
   --pipeline predict --params input=rows.csv,output=answers.csv
-  --pipeline retrain                  train, check, and register if it is better
+  --pipeline retrain                  train, check, register if better
   --pipeline reproduce --params run_id=...
-  --pipeline benchmark                compare the methods; then --pipeline report
+  --pipeline benchmark                compare methods; then --pipeline report
   --pipeline tune                     the paper's step sizes by trial
 """
 )

@@ -1,4 +1,4 @@
-"""The usual way to train several tasks at once, as a comparison: minimise a weighted sum of their mean losses."""
+"""Several tasks at once without limits: minimise a weighted sum of their mean losses, or of their worst cases."""
 
 import math
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from idbpd.mtl.criterion import Criteria
+from idbpd.mtl.criterion import Criteria, Criterion
 from idbpd.mtl.data import MultiTaskData
 from idbpd.mtl.passes import Cotangent
 from idbpd.mtl.problem import passes_of
@@ -14,9 +14,10 @@ from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 
 
 class FixedWeights:
-    r"""Minimise sum_t weight_t * mean loss of task t + weight_decay / 2 ||x||^2: smooth, and without a limit.
+    r"""Minimise sum_t weight_t * loss of task t + weight_decay / 2 ||x||^2, without a limit.
 
-    An oracle for the same solver, without a maximum inside. Weights of one are the usual sum with equal weights.
+    The loss of a task is its mean loss, as is usual, or its worst case (``robust``). An oracle for the same solver.
+    Weights of one are the usual sum with equal weights.
     """
 
     def __init__(
@@ -26,8 +27,10 @@ class FixedWeights:
         criteria: Criteria,
         weights: Mapping[str, float],
         weight_decay: float,
+        *,
+        robust: bool = False,
     ) -> None:
-        """``network`` gives one tensor of logits per task of the data; of ``criteria`` only the losses count.
+        """``network`` gives one tensor of logits per task of the data; unless robust, only the losses of it count.
 
         ``weights`` are by task. A task without one, or with zero, has no part in any pass.
         """
@@ -38,7 +41,8 @@ class FixedWeights:
         tasks = tuple(task for task in data.tasks if weights.get(task.name, 0) > 0)
         if not tasks:
             raise ValueError("all weights are zero: there is nothing to minimise")
-        self._losses = tuple(criteria(task).loss for task in tasks)
+        self._criteria = tuple(criteria(task) for task in tasks)
+        self._robust = robust
         self._targets = tuple(task.targets.T.contiguous() for task in tasks)
         self._weights = tuple(weights[task.name] for task in tasks)
         self._passes = passes_of(network, data, tasks)
@@ -58,9 +62,11 @@ class FixedWeights:
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
         """One forward pass over all samples."""
         f = self._weight_decay / 2 * torch.linalg.vector_norm(x, dtype=torch.float64) ** 2
-        found = zip(self._losses, self._targets, self._weights, self._forward(x), strict=True)
-        for loss, targets, weight, logits in found:
-            f = f + weight * loss.values(logits, targets, dim=0).to(x.device).mean(dtype=torch.float64)
+        found = zip(self._criteria, self._targets, self._weights, self._forward(x), strict=True)
+        for criterion, targets, weight, logits in found:
+            losses = criterion.loss.values(logits, targets, dim=0).to(x.device)
+            value = criterion.worst(losses).value if self._robust else losses.mean(dtype=torch.float64)
+            f = f + weight * value
         return Evaluation(x, f, f.new_zeros(0), Maximisers(None, ()), f.new_zeros(1))
 
     @torch.no_grad()
@@ -68,13 +74,17 @@ class FixedWeights:
         """One backward pass over all samples, from where the forward pass of the same point ended."""
         x = evaluation.x
         all_logits = self._last[1] if self._last is not None and self._last[0] is x else self._forward(x)
-        found = zip(self._losses, self._targets, self._weights, all_logits, strict=True)
-        cotangents = [
-            Cotangent(None, loss.slope(logits, targets, dim=0) / (targets.shape[1] / weight))
-            for loss, targets, weight, logits in found
-        ]
+        found = zip(self._criteria, self._targets, self._weights, all_logits, strict=True)
+        cotangents = [self._cotangent(*one) for one in found]
         gradient = self._passes.backward(cotangents).sum(dim=0).to(x.device)
         return Gradients(gradient.add_(x, alpha=self._weight_decay), x.new_zeros(0, len(x)))
+
+    def _cotangent(self, criterion: Criterion, targets: Tensor, weight: float, logits: Tensor) -> Cotangent:
+        slope = criterion.loss.slope(logits, targets, dim=0)
+        if not self._robust:
+            return Cotangent(None, slope / (targets.shape[1] / weight))
+        worst = criterion.worst(criterion.loss.values(logits, targets, dim=0)).weights
+        return Cotangent(None, weight * worst.to(slope) * slope)
 
     def _forward(self, x: Tensor) -> tuple[Tensor, ...]:
         logits = self._passes.forward(x.to(self._passes.device))

@@ -29,9 +29,7 @@ class KKT(NamedTuple):
 
 
 class Residuals(NamedTuple):
-    """The same three numbers while a run goes on: zero-dimensional float64 tensors, so that recording them needs no
-    host.
-    """
+    """The same three numbers while a run goes on: float64 scalars on the device, recorded without a wait."""
 
     stationarity: Tensor
     infeasibility: Tensor
@@ -49,9 +47,7 @@ class Residuals(NamedTuple):
 
 
 def residuals(g: Tensor, gradients: Gradients, multipliers: Tensor) -> Residuals:
-    """The KKT residuals of a point with constraint values ``g`` (float64) and ``multipliers`` (float64), without a host
-    sync.
-    """
+    """The KKT residuals of a point with constraint values ``g`` and ``multipliers``, both float64; without a wait."""
     # In float64: what is left of large gradients that cancel must not be the rounding of their sum.
     lagrangian = gradients.f.to(torch.float64) + multipliers @ gradients.g.to(torch.float64)
     stationarity = torch.linalg.vector_norm(lagrangian)
@@ -73,8 +69,7 @@ def best_multipliers(g: Tensor, gradients: Gradients) -> Tensor:
     gram = G @ G.T + torch.diag(g.square())
     slope = G @ gradients.f.to(torch.float64)
     if g.numel() == 1:
-        # No host needed: the closed form. A vanishing gradient with g = 0 leaves every multiplier equally good; take
-        # none.
+        # The closed form needs no host. Where the gradient vanishes and g = 0, every multiplier is as good; take none.
         curvature = gram.reshape(1)
         return torch.where((curvature > 0) & (slope < 0), -slope / curvature, 0.0)
     return minimise_on_orthant(gram.cpu(), slope.cpu()).to(g.device)

@@ -32,9 +32,7 @@ class Iterate(NamedTuple):
     gradients: Gradients
     multipliers: Tensor  # (c,) float64
     residuals: Residuals
-    # The worst residual where the host knows it already, infinite where a value or a gradient is not finite: reading it
-    # does not wait.
-    worst: float | None = None
+    worst: float | None = None  # residual, where the host knows it already; infinite where a number is not finite
 
 
 S = TypeVar("S")

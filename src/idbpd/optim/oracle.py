@@ -8,6 +8,7 @@ gradients are asked separately, because a line search needs many values and few 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
 
@@ -20,18 +21,24 @@ class AscentSteps(NamedTuple):
 
 
 class Maximisers(NamedTuple):
-    """The current worst cases: y of the objective and one w per constraint; None where there is nothing to maximise
-    over.
-    """
+    """The current worst cases, of the objective and of each constraint; None for a term without a set."""
 
     y: Tensor | None
     w: tuple[Tensor | None, ...]
 
+    @classmethod
+    def of(cls, points: Sequence[Tensor | None]) -> "Maximisers":
+        """The worst case of every term, the objective's first."""
+        return cls(points[0], tuple(points[1:]))
+
+    @property
+    def points(self) -> tuple[Tensor | None, ...]:
+        """The worst case of every term, the objective's first."""
+        return (self.y, *self.w)
+
 
 class Evaluation(NamedTuple):
-    """The worst-case values at one point. Values are float64 whatever the dtype of ``x``: a search compares small
-    differences.
-    """
+    """The worst-case values at one point, float64 whatever the dtype of ``x``: a search compares small differences."""
 
     x: Tensor  # (d,)
     f: Tensor  # scalar, float64
@@ -45,6 +52,16 @@ class Gradients(NamedTuple):
 
     f: Tensor  # (d,)
     g: Tensor  # (c, d)
+
+    @classmethod
+    def of(cls, rows: Tensor) -> "Gradients":
+        """The gradient of every term, the objective's first."""
+        return cls(rows[0], rows[1:])
+
+    @property
+    def rows(self) -> Tensor:
+        """(1 + c, d) the gradient of every term, the objective's first."""
+        return torch.cat([self.f.unsqueeze(0), self.g])
 
 
 class Oracle(Protocol):
@@ -100,9 +117,7 @@ class CutOracle(Oracle, Protocol):
 
 @runtime_checkable
 class TermOracle(Oracle, Protocol):
-    """An oracle that also knows each of its terms at a y or w of the method's choice: what is needed where the worst
-    case is not unique.
-    """
+    """An oracle that also knows its terms at a y or w of the method's choice, for worst cases that are not unique."""
 
     def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
         """The values (rows,), float64, and the gradients in x (rows, d) of a term at a point for each row. Term 0 is

@@ -111,7 +111,7 @@ class Best(NamedTuple):
 def first_best(iterate: Iterate) -> Best:
     """An iterate as the best, for want of another."""
     evaluation, found = iterate.evaluation, iterate.residuals
-    points = (evaluation.maximisers.y, *evaluation.maximisers.w)
+    points = evaluation.maximisers.points
     return Best(evaluation.x, points, iterate.multipliers, evaluation.f, found.infeasibility, found.worst)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.inner.autograd_oracle import AutogradOracle
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.layout import Layout, Point, flatten
-from idbpd.optim.method import Iterate, Method, Status
+from idbpd.optim.method import Iterate, Method, Status, Verdict
 from idbpd.optim.oracle import Maximisers, Oracle
 from idbpd.optim.problem import Problem
 from idbpd.optim.quasi_newton.method import IDBPD
@@ -75,7 +75,7 @@ def solve(
     try:
         while True:
             if stopped or run.step >= max_steps or run.step % method.check_every == 0:
-                ending = _judge(run, method, tolerance) or _out_of_budget(run, max_steps, stopped)
+                ending = _judge(run, method, tolerance, max_steps, stopped)
                 if ending is not None:
                     break
             if keeper is not None and keeper.due(run.step):
@@ -92,8 +92,7 @@ def solve(
         if keeper is not None:
             keeper.keep(_with_history(run, records))
         raise
-    run = _with_history(run, records)
-    return _finish(method, oracle, layout, _Ended(run, *ending), tolerance)
+    return _finish(method, oracle, layout, _with_history(run, records), ending, tolerance)
 
 
 def _with_history(run: RunState, records: list[Record]) -> RunState:
@@ -102,28 +101,19 @@ def _with_history(run: RunState, records: list[Record]) -> RunState:
     return run._replace(history=run.history.extended(records[:missing]))
 
 
-class _Ending(NamedTuple):
-    status: Status
-    reason: str
-
-
-class _Ended(NamedTuple):
-    run: RunState
-    status: Status
-    reason: str
-
-
-def _judge(run: RunState, method: Method[Any], tolerance: float) -> _Ending | None:
-    """Whether the run is over, from the numbers of its latest iterate."""
+def _judge(run: RunState, method: Method[Any], tolerance: float, max_steps: int, stopped: bool) -> Verdict | None:
+    """Whether the run is over: by the numbers of its latest iterate, by its callback, or for want of steps."""
     worst, is_finite = _measured(run, method)
     if worst <= tolerance:
-        return _Ending(Status.CONVERGED, "all KKT residuals are within the tolerance")
+        return Verdict(Status.CONVERGED, "all KKT residuals are within the tolerance")
     verdict = method.verdict(run.method)
     if verdict is not None:
-        return _Ending(Status(verdict.status), verdict.reason)
+        return verdict
     if not is_finite:
-        return _Ending(Status.DIVERGED, "a value or a gradient is not finite")
-    return None
+        return Verdict(Status.DIVERGED, "a value or a gradient is not finite")
+    if stopped:
+        return Verdict(Status.MAX_STEPS, "the callback ended the run")
+    return Verdict(Status.MAX_STEPS, f"all {max_steps} steps are done") if run.step >= max_steps else None
 
 
 def _measured(run: RunState, method: Method[Any]) -> tuple[float, bool]:
@@ -136,22 +126,16 @@ def _measured(run: RunState, method: Method[Any]) -> tuple[float, bool]:
     return number(counting), all(truth(numbers.isfinite().all()) for numbers in latest)
 
 
-def _out_of_budget(run: RunState, max_steps: int, stopped: bool) -> _Ending | None:
-    if stopped:
-        return _Ending(Status.MAX_STEPS, "the callback ended the run")
-    if run.step >= max_steps:
-        return _Ending(Status.MAX_STEPS, f"all {max_steps} steps are done")
-    return None
-
-
-def _finish(method: Method[Any], oracle: CountedOracle, layout: Layout, ended: _Ended, tolerance: float) -> Solution:
+def _finish(
+    method: Method[Any], oracle: CountedOracle, layout: Layout, run: RunState, ending: Verdict, tolerance: float
+) -> Solution:
     """The answer, with its certificate computed at the very point that is returned."""
-    run, status, reason = ended
+    status, reason = ending
     if status is Status.CONVERGED and not method.picks_by_residual:
         evaluation, gradients, multipliers, found, _ = method.iterate(run.method)
     else:
         best = run.best
-        evaluation = oracle.evaluate(best.x, Maximisers(best.maximisers[0], best.maximisers[1:]))
+        evaluation = oracle.evaluate(best.x, Maximisers.of(best.maximisers))
         gradients = oracle.differentiate(evaluation)
         multipliers = best.multipliers if method.picks_by_residual else best_multipliers(evaluation.g, gradients)
         found = residuals(evaluation.g, gradients, multipliers)
@@ -184,9 +168,7 @@ def _finish(method: Method[Any], oracle: CountedOracle, layout: Layout, ended: _
 
 
 def _last_step(run: RunState, tolerance: float) -> int:
-    """The step at which a run that is only looked at now and then was over: the first to converge, or the last finite
-    one.
-    """
+    """The step at which a run that is not looked at after each was over: the first to converge, or the last finite."""
     worst = run.history.worst
     over = (worst <= tolerance).nonzero()
     if over.numel():

@@ -36,9 +36,7 @@ _KINDS: dict[str, type[Any]] = {}
 
 
 def register(kind: type[Any]) -> type[Any]:
-    """Make a NamedTuple or an Enum known to the files; a method registers the parts of its state. Usable as a
-    decorator.
-    """
+    """Make a NamedTuple or an Enum, a part of the state of a method, known to the files. Usable as a decorator."""
     if not (hasattr(kind, "_fields") or issubclass(kind, Enum)):
         raise TypeError(f"{kind.__name__} must be a NamedTuple or an Enum to be part of a saved state")
     if _KINDS.setdefault(kind.__name__, kind) is not kind:

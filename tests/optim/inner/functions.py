@@ -1,11 +1,16 @@
 """What tests of the inner maximisation share."""
 
+import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from idbpd.optim.sets import Box
+from idbpd.optim.device_reads import number
+from idbpd.optim.inner.exact import exact_maximum
+from idbpd.optim.inner.function import InnerFunction, Maximum
+from idbpd.optim.inner.maximise import climb
+from idbpd.optim.sets import Box, ConvexSet
 
 Function = Callable[[Tensor], Tensor]
 
@@ -16,6 +21,13 @@ def vector(*numbers: float) -> Tensor:
 
 def box(n: int, low: float = -1.0, high: float = 1.0) -> Box:
     return Box(torch.full((n,), low, dtype=torch.float64), high)
+
+
+def maximise(function: Function, over: ConvexSet, start: Tensor) -> Maximum:
+    """As an oracle does it: exactly, or else by ascent."""
+    f, start = InnerFunction(function), over.project(start.detach())
+    found = exact_maximum(f, over, start)
+    return found if math.isfinite(number(found.error)) else climb(f, over, start)
 
 
 class Counting:

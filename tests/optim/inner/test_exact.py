@@ -13,11 +13,11 @@ from torch.profiler import ProfilerActivity, profile
 
 from idbpd.optim.inner.exact import exact_maximum, is_strict_quadratic
 from idbpd.optim.inner.function import InnerFunction
-from idbpd.optim.inner.maximise import maximise
 from idbpd.optim.qp.on_device import bounds_of, maximise_within
 from idbpd.optim.qp.over_sets import maximise_quadratic
 from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex, Space
 from tests.optim.accelerator import Accelerator, Remote
+from tests.optim.inner.functions import maximise
 
 SIDES = torch.ones(4, dtype=torch.float64)
 SETS: list[ConvexSet] = [Simplex(4), Box(-SIDES, 0.2 * SIDES), Box(-SIDES, torch.inf), Space(4)]

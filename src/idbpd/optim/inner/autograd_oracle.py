@@ -19,9 +19,7 @@ from idbpd.optim.sets import ConvexSet
 
 @final
 class AutogradOracle:
-    """Answers a method's questions about a `Problem`; holds no state besides the problem itself, so runs can be resumed
-    exactly.
-    """
+    """Answers a method's questions about a `Problem`; without a state of its own, so that runs can be resumed."""
 
     def __init__(self, problem: Problem, layout: Layout) -> None:
         """Take the functions and sets of ``problem`` and the ``layout`` in which its functions want ``x``."""
@@ -38,7 +36,7 @@ class AutogradOracle:
     def start(self, x: Tensor) -> Maximisers:
         """The centre of each set."""
         centres = [None if over is None else over.centre(x) for _, _, over in self._terms]
-        return Maximisers(centres[0], tuple(centres[1:]))
+        return Maximisers.of(centres)
 
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
         """Maximise every term from ``warm``: as accurately as possible, or by exactly ``steps`` steps of ascent."""
@@ -57,9 +55,9 @@ class AutogradOracle:
         is_open = read(evaluation.error)[0].isinf().tolist()
         if not any(is_open):
             return evaluation
-        points = [evaluation.maximisers.y, *evaluation.maximisers.w]
+        points = list(evaluation.maximisers.points)
         values, errors = [evaluation.f, *evaluation.g.unbind()], list(evaluation.error.unbind())
-        for term, (start, (name, function, over)) in enumerate(zip((warm.y, *warm.w), self._terms, strict=True)):
+        for term, (start, (name, function, over)) in enumerate(zip(warm.points, self._terms, strict=True)):
             if is_open[term] and over is not None and start is not None:
                 f = InnerFunction(self._at(evaluation.x, name, function))
                 points[term], values[term], errors[term] = climb(f, over, over.project(start))
@@ -69,7 +67,7 @@ class AutogradOracle:
         """Every term at ``x``, with the worst case that ``maximum`` finds from ``warm``."""
         points: list[Tensor | None] = []
         values, errors = [], []
-        for i, (start, (name, function, over)) in enumerate(zip((warm.y, *warm.w), self._terms, strict=True)):
+        for i, (start, (name, function, over)) in enumerate(zip(warm.points, self._terms, strict=True)):
             value_at = self._at(x, name, function)
             if over is None or start is None:
                 with torch.no_grad():
@@ -84,9 +82,8 @@ class AutogradOracle:
 
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """Partial gradients in x at the maximisers of ``evaluation``."""
-        points = (evaluation.maximisers.y, *evaluation.maximisers.w)
-        _, rows = self.linearise(evaluation.x, range(len(points)), points)
-        return Gradients(rows[0], rows[1:])
+        _, rows = self.linearise(evaluation.x, range(len(self._terms)), evaluation.maximisers.points)
+        return Gradients.of(rows)
 
     def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
         """The value and the partial gradient in x of a term at a point, for each of ``terms``."""
@@ -158,7 +155,7 @@ _Maximum = Callable[[int, PointFunction, ConvexSet, Tensor], Maximum]  # of a te
 def _assembled(x: Tensor, points: list[Tensor | None], values: list[Tensor], errors: list[Tensor]) -> Evaluation:
     """What was found for every term, the objective first."""
     g = torch.stack(values[1:]) if len(values) > 1 else values[0].new_zeros(0)
-    return Evaluation(x, values[0], g, Maximisers(points[0], tuple(points[1:])), torch.stack(errors))
+    return Evaluation(x, values[0], g, Maximisers.of(points), torch.stack(errors))
 
 
 def _ascended(steps: AscentSteps, term: int, f: PointFunction, over: ConvexSet, start: Tensor) -> Maximum:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from idbpd.optim.device_reads import is_here, truth
 from idbpd.optim.inner.function import InnerFunction, Local, Maximum
-from idbpd.optim.inner.gap import Gap, curved_gap, linear_gap, rounding
+from idbpd.optim.inner.gap import ACCURACY, Gap, curved_gap, linear_gap, rounding
 from idbpd.optim.qp.on_device import Bounds, bounds_of, maximise_within
 from idbpd.optim.sets import Box, Simplex
 from idbpd.optim.sets.base import ConvexSet
@@ -24,14 +24,10 @@ SMALL = 50  # variables up to which the whole Hessian is computed
 _FLAT = 64.0 * torch.finfo(torch.float64).eps  # share of the largest curvature below which a direction has none
 
 
-def exact_maximum(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: float = 1e-12) -> Maximum:
-    """The maximum of a concave quadratic over a set, from a point of it; with an infinite error where ``f`` is not one,
-    or its maximum was missed.
-    """
+def exact_maximum(f: InnerFunction, over: ConvexSet, start: Tensor) -> Maximum:
+    """The maximum of a concave quadratic from a point of the set; the error is infinite where ``f`` is none."""
     bounds = bounds_of(over, start) if start.numel() <= SMALL else None
-    if bounds is not None:
-        return _within_bounds(f, over, bounds, start, accuracy)
-    return _by_projection(f, over, start, accuracy)
+    return _by_projection(f, over, start) if bounds is None else _within_bounds(f, over, bounds, start)
 
 
 def is_strict_quadratic(f: InnerFunction, over: ConvexSet, point: Tensor) -> Tensor:
@@ -47,10 +43,10 @@ def is_strict_quadratic(f: InnerFunction, over: ConvexSet, point: Tensor) -> Ten
     return torch.zeros((), dtype=torch.bool, device=point.device) if found is None else found[1] & (found[0] > 0.0)
 
 
-def _within_bounds(f: InnerFunction, over: ConvexSet, bounds: Bounds, start: Tensor, accuracy: float) -> Maximum:
+def _within_bounds(f: InnerFunction, over: ConvexSet, bounds: Bounds, start: Tensor) -> Maximum:
     here, hessian = f.second_order(start)
     if hessian is None:
-        return _unknown(here)
+        return Maximum.at(here, torch.inf)
     A = -hessian
     size = A.abs().sum(dim=1).amax()
     # A direction without curvature gets a trace of it, so that the maximiser is unique.
@@ -62,7 +58,7 @@ def _within_bounds(f: InnerFunction, over: ConvexSet, bounds: Bounds, start: Ten
     target = _chosen(
         size > 0.0,
         lambda: maximise_within(bounds, here.gradient.flatten().double(), A, y),
-        lambda: _corner(over, here, accuracy).flatten().double(),
+        lambda: _corner(over, here).flatten().double(),
     )
     target = torch.where(target.isfinite().all(), target, y)
     there = f.local(over.project(target.to(start).reshape(start.shape)))
@@ -70,21 +66,21 @@ def _within_bounds(f: InnerFunction, over: ConvexSet, bounds: Bounds, start: Ten
         gap = linear_gap(over, there)
     else:  # there is a maximum only if every direction has curvature
         gap, is_concave = _gap_within(bounds, there, A), is_definite
-    tolerance = _tolerance(over, there, gap, size, accuracy)
+    tolerance = _tolerance(over, there, gap, size)
     is_as_taken = is_concave & is_quadratic(f, over, there, hessian)
     return _shown(here, there, gap, tolerance, is_as_taken)
 
 
-def _by_projection(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: float) -> Maximum:
+def _by_projection(f: InnerFunction, over: ConvexSet, start: Tensor) -> Maximum:
     here, found = f.local(start), _sphere(f, start)
     if found is None:
-        return _unknown(here)
+        return Maximum.at(here, torch.inf)
     c, is_sphere = found
     divisor = torch.where(c > 0.0, c, 1.0)
     point = _chosen(
         c > 0.0,
         lambda: over.project(start + here.gradient / divisor.to(start)),
-        lambda: _corner(over, here, accuracy),
+        lambda: _corner(over, here),
     )
     point = torch.where(point.isfinite().all(), point, start)
     there = f.local(point)
@@ -94,7 +90,7 @@ def _by_projection(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: f
         gap, is_sphere = curved_gap(over, there, divisor), is_sphere & (c > 0.0)
     eps = torch.finfo(start.dtype).eps
     tolerance = (
-        accuracy * (there.value.abs() + gap.magnitude) + rounding(there, gap) + 8.0 * eps * c * gap.rounding_scale
+        ACCURACY * (there.value.abs() + gap.magnitude) + rounding(there, gap) + 8.0 * eps * c * gap.rounding_scale
     )
     if start.numel() <= SMALL:
         hessian = -c * torch.eye(start.numel(), dtype=torch.float64, device=start.device)
@@ -103,9 +99,7 @@ def _by_projection(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: f
 
 
 def _sphere(f: InnerFunction, point: Tensor) -> tuple[Tensor, Tensor] | None:
-    """The c for which the Hessian maps a direction without structure v to ``-c v``, and whether it does; None where
-    there is no Hessian.
-    """
+    """The c with H v = -c v for a direction v without structure, and whether there is one; None without a Hessian."""
     v = _unstructured(point)
     products = f.curvatures(point, [v])
     if products is None:
@@ -122,7 +116,7 @@ def _chosen(condition: Tensor, one: Callable[[], Tensor], other: Callable[[], Te
     return torch.where(condition, one(), other())
 
 
-def _corner(over: ConvexSet, here: Local, accuracy: float) -> Tensor:
+def _corner(over: ConvexSet, here: Local) -> Tensor:
     """The maximiser of a linear function. Among corners it is the start, if that is one already, so that equal ones do
     not take turns; on a curved boundary, where values tell too little of a point, there are no equal ones.
     """
@@ -132,7 +126,7 @@ def _corner(over: ConvexSet, here: Local, accuracy: float) -> Tensor:
     if not isinstance(over, (Box, Simplex)):
         return corner
     left = linear_gap(over, here)
-    return torch.where(left.bound > accuracy * (here.value.abs() + left.magnitude), corner, here.point)
+    return torch.where(left.bound > ACCURACY * (here.value.abs() + left.magnitude), corner, here.point)
 
 
 def _is_definite(matrix: Tensor) -> Tensor:
@@ -148,19 +142,18 @@ def _gap_within(bounds: Bounds, there: Local, A: Tensor) -> Gap:
     return Gap(bound, (g.abs() * (y.abs() + d.abs())).sum(), d.square().sum(), (y * d).abs().sum())
 
 
-def _tolerance(over: ConvexSet, there: Local, gap: Gap, size: Tensor, accuracy: float) -> Tensor:
+def _tolerance(over: ConvexSet, there: Local, gap: Gap, size: Tensor) -> Tensor:
     """Gap treated as zero: a share of the sizes that the function takes, or rounding. The gradient is the difference of
     a constant and A y, and has the rounding of both.
     """
     eps = torch.finfo(there.point.dtype).eps
     if over.is_bounded:
         scale = there.value.abs() + gap.magnitude + size * gap.reach
-        return torch.maximum(accuracy * scale, rounding(there, gap) + 8.0 * eps * size * gap.rounding_scale)
-    # The rise of the model is quadratic in the distance to the maximiser, the other gap linear: so the square is asked
-    # for.
+        return torch.maximum(ACCURACY * scale, rounding(there, gap) + 8.0 * eps * size * gap.rounding_scale)
+    # The rise of the model is quadratic in the distance to the maximiser, the other gap linear: hence the square.
     reach = 1.0 + there.point.double().square().sum()
     scale = there.value.abs() + gap.magnitude + size * reach
-    return torch.maximum(accuracy**2 * scale, 0.5 * size * reach * (8.0 * eps) ** 2)
+    return torch.maximum(ACCURACY**2 * scale, 0.5 * size * reach * (8.0 * eps) ** 2)
 
 
 def is_quadratic(f: InnerFunction, over: ConvexSet, there: Local, hessian: Tensor) -> Tensor:
@@ -197,7 +190,3 @@ def _shown(here: Local, there: Local, gap: Gap, tolerance: Tensor, is_as_taken: 
     is_better = (there.value >= here.value - tolerance - rounding(there, gap)) & there.value.isfinite()
     is_right = is_as_taken & is_better & (gap.bound <= tolerance)
     return Maximum(there.point, there.value, torch.where(is_right, gap.bound, torch.inf))
-
-
-def _unknown(here: Local) -> Maximum:
-    return Maximum(here.point, here.value, torch.full_like(here.value, torch.inf))

@@ -11,19 +11,18 @@ from collections import deque
 import torch
 
 from idbpd.optim.inner.function import InnerFunction, Local
-from idbpd.optim.inner.gap import Gap, curved_gap, linear_gap, rounding
+from idbpd.optim.inner.gap import ACCURACY, Gap, curved_gap, linear_gap, rounding
 from idbpd.optim.sets.base import ConvexSet
 
+_STEPS = 500
 _MEMORY = 8  # a step must not be worse than the worst of so many values
 _HALVINGS = 40  # of a step: 1e-12 of its length
 _ENCORE = 30  # further steps once the value is good: the point is then known to its square root only
 _FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
 
 
-def spectral_ascent(
-    f: InnerFunction, over: ConvexSet, here: Local, accuracy: float, max_steps: int
-) -> tuple[Local, Gap]:
-    """Ascend from ``here`` until the bound on the error is at most ``accuracy`` of the values' scale, or steps run out.
+def spectral_ascent(f: InnerFunction, over: ConvexSet, here: Local) -> tuple[Local, Gap]:
+    """Ascend from ``here`` until the bound on the error is a negligible part of the values, or steps run out.
 
     Returns the point with the smallest gap among those with the best value up to rounding, and that gap.
     """
@@ -35,11 +34,11 @@ def spectral_ascent(
     length = _first_length(here)
     far = _FAR * (1.0 + float(here.point.abs().amax()))
     encore = _ENCORE
-    for _ in range(max_steps):
+    for _ in range(_STEPS):
         scale = abs(float(here.value)) + float(gap.magnitude)
         # The bound is quadratic in the distance to a maximiser on a curved boundary or in free space: small as it is,
         # the point may be right to its square root only. So the steps must have become small, too.
-        if float(gap.bound) <= max(accuracy, 4.0 * eps) * scale:
+        if float(gap.bound) <= max(ACCURACY, 4.0 * eps) * scale:
             step = over.project(here.point + length * here.gradient) - here.point
             if not encore or float(step.norm()) <= max(1e-10, 16.0 * eps) * (1.0 + float(here.point.norm())):
                 break

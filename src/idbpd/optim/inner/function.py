@@ -28,14 +28,18 @@ class Maximum(NamedTuple):
     value: Tensor
     error: Tensor
 
+    @classmethod
+    def at(cls, here: Local, error: float) -> "Maximum":
+        """The point ``here`` as the maximiser, with this error."""
+        return cls(here.point, here.value, torch.full_like(here.value, error))
+
 
 class InnerFunction:
-    """Wraps a function of a point and counts its calls, which is what inner maximisation is measured by."""
+    """A function of a point, with values in float64 and with derivatives."""
 
     def __init__(self, function: PointFunction) -> None:
         """Wrap ``function``, which returns a scalar tensor."""
         self._function = function
-        self.calls = 0
 
     def value(self, point: Tensor) -> Tensor:
         """The value alone, in float64."""
@@ -46,9 +50,7 @@ class InnerFunction:
         """The values at a batch of points, in one call if ``batched``; the function must then allow `torch.vmap`."""
         if not batched:
             return torch.stack([self.value(point) for point in points])
-        self.calls += 1
-        # An operation without a batching rule is looped over, and torch warns; here that is as good as a loop of our
-        # own.
+        # Torch warns of an operation that it has to loop over; here that is as good as a loop of our own.
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.vmap(self._function, chunk_size=_CHUNK)(points).double()
@@ -89,7 +91,6 @@ class InnerFunction:
         return here, 0.5 * (matrix + matrix.T)
 
     def _call(self, point: Tensor) -> Tensor:
-        self.calls += 1
         value = self._function(point)
         if value.shape != ():
             raise ValueError(f"a function to maximise must return a scalar tensor, not the shape {tuple(value.shape)}")
@@ -106,9 +107,7 @@ def _gradient(value: Tensor, leaf: Tensor, keep_graph: bool = False, again: bool
 
 
 def _rows(gradient: Tensor, leaf: Tensor) -> Tensor | None:
-    """The gradients of all entries of ``gradient``, in one pass where its operations can be batched; None where it
-    cannot be differentiated.
-    """
+    """The gradients of all entries of ``gradient``, in one pass where that can be; None where there are none."""
     n = leaf.numel()
     if n > _FEW:
         units = torch.eye(n, dtype=gradient.dtype, device=gradient.device).reshape(n, *gradient.shape)

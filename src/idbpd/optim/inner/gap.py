@@ -8,6 +8,10 @@ from torch import Tensor
 from idbpd.optim.inner.function import Local
 from idbpd.optim.sets.base import ConvexSet
 
+# Of an inner maximum, relative to the size of the values. It costs little, as the methods are of second order or exact
+# wherever they can be, and is never asked of a dtype beyond its precision.
+ACCURACY = 1e-12
+
 
 class Gap(NamedTuple):
     """A bound on ``max - value``; float64."""

@@ -1,6 +1,4 @@
-"""The inner maximum ``max_{v in set} h(v)``: exact where the function allows it, to a stated accuracy otherwise.
-
-`exact_maximum` comes first. Where it is not exact:
+"""The inner maximum ``max_{v in set} h(v)`` to a stated accuracy, where `exact_maximum` is not exact:
 
 - Few variables (up to `SMALL`) over a simplex, box, ball or all of R^n: Newton's method, with the quadratic model
   maximised exactly over the set, and a search over the set for a higher peak.
@@ -14,14 +12,13 @@ and none beyond `SMALL`. At a kink the gap does not vanish: there it is a bound,
 
 import math
 
-import torch
 from torch import Tensor
 
-from idbpd.optim.device_reads import number, read, truth
-from idbpd.optim.inner.exact import SMALL, exact_maximum, is_quadratic
+from idbpd.optim.device_reads import read, truth
+from idbpd.optim.inner.exact import SMALL, is_quadratic
 from idbpd.optim.inner.first_order import spectral_ascent
-from idbpd.optim.inner.function import InnerFunction, Local, Maximum, PointFunction
-from idbpd.optim.inner.gap import rounding
+from idbpd.optim.inner.function import InnerFunction, Maximum
+from idbpd.optim.inner.gap import ACCURACY, rounding
 from idbpd.optim.inner.multistart import can_search, promising_starts
 from idbpd.optim.inner.newton import Ascended, newton_ascent
 from idbpd.optim.qp.over_sets import is_supported
@@ -32,39 +29,20 @@ MEDIUM = 500  # up to here Newton's method goes on where first-order ascent has 
 RESCUE_STEPS = 15  # of Newton's method there: each needs a Hessian of that size
 
 
-def maximise(
-    function: PointFunction, over: ConvexSet, start: Tensor, *, accuracy: float = 1e-12, max_steps: int = 500
-) -> Maximum:
-    """Maximise ``function``, a scalar function of a point, over a set, from ``start``.
+def climb(f: InnerFunction, over: ConvexSet, start: Tensor) -> Maximum:
+    """The maximum by ascent from ``start``, a point of the set, step by step as the numbers on the way suggest.
 
-    ``accuracy`` is relative to the size of the values; 1e-12 costs little, as the methods are of second order or
-    exact wherever they can be, and is never asked of a dtype beyond its precision. The result is never worse than
-    ``start`` (projected onto the set). A function that is not finite there is returned as it is, with an infinite
-    error.
+    It is never worse than ``start``. A function that is not finite there is returned as it is, with an infinite error.
     """
-    if not accuracy > 0.0:
-        raise ValueError(f"accuracy must be positive, but is {accuracy}")
-    if max_steps < 1:
-        raise ValueError(f"max_steps must be at least 1, but is {max_steps}")
-    f, start = InnerFunction(function), over.project(start.detach())
-    found = exact_maximum(f, over, start, accuracy)
-    (error,) = read(found.error)
-    return found if math.isfinite(number(error)) else climb(f, over, start, accuracy=accuracy, max_steps=max_steps)
-
-
-def climb(
-    f: InnerFunction, over: ConvexSet, start: Tensor, *, accuracy: float = 1e-12, max_steps: int = 500
-) -> Maximum:
-    """The maximum by ascent from ``start``, a point of the set, step by step as the numbers on the way suggest."""
     if start.numel() <= SMALL and is_supported(over):
-        found = newton_ascent(f, over, start, accuracy=accuracy, max_steps=min(max_steps, NEWTON_STEPS))
+        found = newton_ascent(f, over, start, NEWTON_STEPS)
         if found is not None:
-            highest = _highest(f, over, found, accuracy, max_steps)
-            return _maximum(highest.at.here, highest.quality.error)
-    return _first_order(f, over, start, accuracy, max_steps)
+            highest = _highest(f, over, found)
+            return Maximum.at(highest.at.here, highest.quality.error)
+    return _first_order(f, over, start)
 
 
-def _highest(f: InnerFunction, over: ConvexSet, found: Ascended, accuracy: float, max_steps: int) -> Ascended:
+def _highest(f: InnerFunction, over: ConvexSet, found: Ascended) -> Ascended:
     """Make sure of a local maximum: the function is a concave quadratic, or a search over the set finds no better."""
     here, curvature = found.at.here, found.curvature
     if not math.isfinite(found.at.value) or not can_search(over):
@@ -75,7 +53,7 @@ def _highest(f: InnerFunction, over: ConvexSet, found: Ascended, accuracy: float
             return found
     best = found
     for start in _starts(f, over, found):
-        other = newton_ascent(f, over, start, accuracy=accuracy, max_steps=min(max_steps, NEWTON_STEPS))
+        other = newton_ascent(f, over, start, NEWTON_STEPS)
         if other is not None and other.at.value > best.at.value:
             best = other
     return best
@@ -89,23 +67,19 @@ def _starts(f: InnerFunction, over: ConvexSet, found: Ascended) -> list[Tensor]:
         return promising_starts(f, over, point, value=value, margin=margin, batched=False)
 
 
-def _first_order(f: InnerFunction, over: ConvexSet, start: Tensor, accuracy: float, max_steps: int) -> Maximum:
+def _first_order(f: InnerFunction, over: ConvexSet, start: Tensor) -> Maximum:
     here = f.local(start)
     if not bool(here.value.isfinite()):
-        return _maximum(here, math.inf)
+        return Maximum.at(here, math.inf)
     if not bool(here.gradient.isfinite().all()):  # at the edge of the domain, perhaps: a little further in it may be
         inside = f.local(start + 0.1 * (over.centre(start) - start))
         if not bool(inside.value >= here.value) or not bool(inside.gradient.isfinite().all()):
-            return _maximum(here, math.inf)
+            return Maximum.at(here, math.inf)
         here = inside
-    best, gap = spectral_ascent(f, over, here, accuracy, max_steps)
-    tolerance = accuracy * (best.value.abs() + gap.magnitude) + rounding(best, gap)
+    best, gap = spectral_ascent(f, over, here)
+    tolerance = ACCURACY * (best.value.abs() + gap.magnitude) + rounding(best, gap)
     if bool(gap.bound > tolerance) and start.numel() <= MEDIUM and is_supported(over):
-        found = newton_ascent(f, over, best.point, accuracy=accuracy, max_steps=min(max_steps, RESCUE_STEPS))
+        found = newton_ascent(f, over, best.point, RESCUE_STEPS)
         if found is not None and found.at.value >= float(best.value - tolerance):
-            return _maximum(found.at.here, found.quality.error)
+            return Maximum.at(found.at.here, found.quality.error)
     return Maximum(best.point, best.value, gap.bound)
-
-
-def _maximum(here: Local, error: float) -> Maximum:
-    return Maximum(here.point, here.value, torch.full_like(here.value, error))

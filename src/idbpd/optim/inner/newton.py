@@ -11,6 +11,7 @@ from torch import Tensor
 
 from idbpd.optim.device_reads import number, read
 from idbpd.optim.inner.function import InnerFunction, Local
+from idbpd.optim.inner.gap import ACCURACY
 from idbpd.optim.qp.over_sets import maximise_quadratic, maximise_separable
 from idbpd.optim.sets import Ball, Box, ConvexSet
 
@@ -91,16 +92,14 @@ class Ascended(NamedTuple):
     curvature: Curvature
 
 
-def newton_ascent(
-    f: InnerFunction, over: ConvexSet, start: Tensor, *, accuracy: float, max_steps: int
-) -> Ascended | None:
+def newton_ascent(f: InnerFunction, over: ConvexSet, start: Tensor, max_steps: int) -> Ascended | None:
     """Ascend from ``start``, a point of the set. None when there is no second derivative."""
     at, curvature = _examine(f, start)
     far = _FAR * (1.0 + max(map(abs, at.point)))
     patience = _PATIENCE
     steps = 0
     while curvature is not None:
-        quality = _assess(over, at, curvature, accuracy)
+        quality = _assess(over, at, curvature)
         has_end = at.is_finite and not math.isnan(curvature.size) and (over.is_bounded or max(map(abs, at.point)) < far)
         if not has_end or not patience or steps == max_steps:
             return Ascended(at, quality, curvature)
@@ -110,7 +109,7 @@ def newton_ascent(
         if ahead is None:
             return Ascended(at, quality, curvature)
         steps += 1
-        before, quality = quality, _assess(over, ahead, curvature, accuracy)
+        before, quality = quality, _assess(over, ahead, curvature)
         patience -= quality.error > 0.5 * before.error and ahead.value - at.value <= before.noise
         at = ahead
         if quality.is_good:
@@ -144,7 +143,7 @@ def _polish(f: InnerFunction, over: ConvexSet, end: Ascended) -> Ascended:
         if all(abs(zi - yi) <= 200.0 * eps * (1.0 + abs(yi)) for zi, yi in zip(target, at.point, strict=True)):
             break
         ahead = _visit(f, _point(over, at, target))
-        after = _assess(over, ahead, curvature, 0.0)
+        after = _assess(over, ahead, curvature)
         if not ahead.is_finite or ahead.value < at.value - _SLACK * quality.noise or after.error > quality.tolerance:
             break
         end = Ascended(ahead, quality._replace(error=after.error), curvature)
@@ -156,7 +155,7 @@ def _point(over: ConvexSet, at: Visited, flat: list[float]) -> Tensor:
     return over.project(point.reshape(at.here.point.shape))
 
 
-def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float) -> Quality:
+def _assess(over: ConvexSet, at: Visited, curvature: Curvature) -> Quality:
     """The Frank-Wolfe gap, or the rise of the model on an unbounded set, against the sizes that the function takes."""
     if not at.is_finite:
         return Quality(math.inf, 0.0, 0.0)
@@ -173,9 +172,9 @@ def _assess(over: ConvexSet, at: Visited, curvature: Curvature, accuracy: float)
     reach = _dot(d, d) if over.is_bounded else 1.0 + _dot(y, y)
     scale = abs(at.value) + magnitude + curvature.size * reach
     if over.is_bounded:
-        return Quality(error, max(accuracy * scale, noise), noise)
+        return Quality(error, max(ACCURACY * scale, noise), noise)
     # The rise of the model is quadratic in the distance to the maximiser, the gap linear: so the square is asked for.
-    return Quality(error, max(accuracy**2 * scale, 0.5 * curvature.size * reach * (8.0 * eps) ** 2), noise)
+    return Quality(error, max(ACCURACY**2 * scale, 0.5 * curvature.size * reach * (8.0 * eps) ** 2), noise)
 
 
 def _search(f: InnerFunction, over: ConvexSet, at: Visited, curvature: Curvature, quality: Quality) -> Visited | None:
@@ -193,7 +192,7 @@ def _search(f: InnerFunction, over: ConvexSet, at: Visited, curvature: Curvature
             gain = ahead.value - at.value
             if gain > 1e-4 * length * slope:
                 return ahead
-            if gain >= -_SLACK * quality.noise and _assess(over, ahead, curvature, 1.0).error < 0.5 * quality.error:
+            if gain >= -_SLACK * quality.noise and _assess(over, ahead, curvature).error < 0.5 * quality.error:
                 return ahead
         length *= 0.5
         if length * slope < quality.noise:  # no gain can be told from rounding any more

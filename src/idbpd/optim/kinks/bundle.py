@@ -104,7 +104,7 @@ class Bundle(NamedTuple):
 
         Of the rows ``expected`` to be the worst cases here, those that have moved to them are replaced by them.
         """
-        points = (here.maximisers.y, *here.maximisers.w)
+        points = here.maximisers.points
         are_same = _same([(own, points[term]) for term, own in zip(self.terms, self.points, strict=True)])
         present = {term: row for row, term in enumerate(self.terms) if are_same[row]}
         new = [term for term in range(len(points)) if term not in present]
@@ -143,7 +143,7 @@ class Bundle(NamedTuple):
         A row is added if the model then foresees a tenth of what it missed, and if it is not the point's own worst case
         after a small move, which is curvature. One wait where there is nothing to add, two where there is.
         """
-        points = (trial.maximisers.y, *trial.maximisers.w)
+        points = trial.maximisers.points
         terms = [term for term, error in enumerate(trial.missed.tolist()) if error > 0 and points[term] is not None]
         terms = self._unknown(oracle, x, terms, points)
         if not terms:
@@ -184,7 +184,7 @@ class Bundle(NamedTuple):
         kept = self.first_rows()
         others = set(rows) - set(kept)
         terms = sorted({self.terms[row] for row in others})
-        points = (here.maximisers.y, *here.maximisers.w)
+        points = here.maximisers.points
         are_only = read(*(oracle.is_only_maximiser(here.x, term, points[term]) for term in terms)) if terms else []
         single = {term for term, is_so in zip(terms, are_only, strict=True) if truth(is_so)}
         for row in sorted(others, key=lambda row: -number(self.values[row])):
@@ -195,10 +195,10 @@ class Bundle(NamedTuple):
 
     def best(self, values: Tensor, fallback: Maximisers) -> Maximisers:
         """The worst case of each term with the highest of ``values``."""
-        points: list[Tensor | None] = [fallback.y, *fallback.w]
+        points = list(fallback.points)
         for term, row in self.highest(values).items():
             points[term] = self.points[row]
-        return Maximisers(points[0], tuple(points[1:]))
+        return Maximisers.of(points)
 
     def raised(self, values: Tensor) -> Tensor:
         """F and every g in ``values``, raised to the worst cases here: an inner maximisation may have missed one."""
@@ -223,9 +223,9 @@ class RefusedTrial(NamedTuple):
 
 def bundle_at(here: Evaluation, values: Tensor, gradients: Gradients) -> Bundle:
     """One row per term: the worst cases of a point, with f and every g there on the host."""
-    points = (here.maximisers.y, *here.maximisers.w)
+    points = here.maximisers.points
     n = len(points)
-    return Bundle(tuple(range(n)), points, (0,) * n, values, torch.cat([gradients.f.unsqueeze(0), gradients.g]))
+    return Bundle(tuple(range(n)), points, (0,) * n, values, gradients.rows)
 
 
 def _linearised(oracle: TermOracle, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> Bundle | None:

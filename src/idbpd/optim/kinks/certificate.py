@@ -34,18 +34,10 @@ class Certificate(NamedTuple):
 
     iterate: Iterate
     weights: Tensor  # (rows,) on the host: a_j and lambda_ij
-
-    @property
-    def worst(self) -> float:
-        """The worst residual."""
-        return math.inf if self.iterate.worst is None else self.iterate.worst
-
-    def holds(self, tolerance: float) -> bool:
-        """Whether the residuals are within the tolerance."""
-        return self.worst <= tolerance
+    worst: float  # of the residuals; infinite where a number is not finite
 
 
-def certify(evaluation: Evaluation, values: Tensor, bundle: Bundle, strictness: float = 1.0) -> Certificate:
+def certify(evaluation: Evaluation, values: Tensor, bundle: Bundle, strictness: float) -> Certificate:
     """The weights with the least sum of squares of stationarity and slackness; ``values`` has f and every g.
 
     The larger ``strictness``, the less weight for worst cases that do not attain the maximum.
@@ -54,7 +46,7 @@ def certify(evaluation: Evaluation, values: Tensor, bundle: Bundle, strictness: 
     (gram,) = read(bundle.gram)
     quadratic = gram + torch.diag((strictness * gaps).square())
     weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), bundle.groups())
-    return Certificate(with_weights(evaluation, values, bundle, weights), weights)
+    return with_weights(evaluation, values, bundle, weights)
 
 
 def best_certificate(
@@ -77,12 +69,12 @@ def best_certificate(
     # Gaps of the size of rounding must not count more than the tolerance.
     strictness = max(1.0, min(strictness, tolerance / (_ROUNDINGS * max(*value_errors, 1e-300))))
     certificate = certify(here, values, bundle, strictness)
-    if not certificate.holds(tolerance):
+    if certificate.worst > tolerance:
         return None, certificate.worst
     used = [row for row, weight in enumerate(certificate.weights.tolist()) if weight > 0]
     fewer = bundle.distinct(oracle, here, used)
     certificate = certify(here, values, fewer, strictness)
-    if not certificate.holds(tolerance):
+    if certificate.worst > tolerance:
         return None, certificate.worst
     gaps = (values - torch.tensor(value_errors, dtype=torch.float64))[list(fewer.terms)] - fewer.values
     if strictness * number((certificate.weights * gaps).amax()) > tolerance:
@@ -96,8 +88,8 @@ def gaps_of(values: Tensor, bundle: Bundle) -> Tensor:
     return torch.where(is_objective, values[0] - bundle.values, bundle.values).abs()
 
 
-def with_weights(evaluation: Evaluation, values: Tensor, bundle: Bundle, weights: Tensor) -> Iterate:
-    """The point with its residuals for given ``weights`` of the worst cases.
+def with_weights(evaluation: Evaluation, values: Tensor, bundle: Bundle, weights: Tensor) -> Certificate:
+    """The residuals of a point for given ``weights`` of the worst cases.
 
     The gradient of a term is the mixture of those of its worst cases; of a term without weight, that of the worst one.
     """
@@ -119,9 +111,11 @@ def with_weights(evaluation: Evaluation, values: Tensor, bundle: Bundle, weights
     infeasibility = torch.cat([values[1:], values.new_zeros(1)]).amax()
     found = Residuals(stationarity, infeasibility.to(device), slackness.to(device))
     (worst,) = read(found.worst)
-    finite = bool(bundle.values.isfinite().all()) and bool(values.isfinite().all()) and bool(worst.isfinite())
-    gradients = Gradients(mixed[0].to(evaluation.x), mixed[1:].to(evaluation.x))
-    return Iterate(evaluation, gradients, totals[1:].to(device), found, number(worst) if finite else math.inf)
+    is_finite = bool(bundle.values.isfinite().all()) and bool(values.isfinite().all()) and bool(worst.isfinite())
+    worst_known = number(worst) if is_finite else math.inf
+    gradients = Gradients.of(mixed.to(evaluation.x))
+    iterate = Iterate(evaluation, gradients, totals[1:].to(device), found, worst_known)
+    return Certificate(iterate, weights, worst_known)
 
 
 def merge_worst_cases(
@@ -132,16 +126,15 @@ def merge_worst_cases(
     Where a term is concave in y, the mixture sum_j a_j y_j attains the maximum too and has the mixed gradient, so that
     the ordinary KKT conditions hold with it. Where it does not, the worst case with the largest weight is shown.
     """
-    iterate, weights = certificate
-    evaluation = iterate.evaluation
+    evaluation = certificate.iterate.evaluation
     # Rounding may have given a trace of weight to constraints that are not active.
     is_spare = torch.tensor([term > 0 for term in bundle.terms]) & (bundle.values < -tolerance)
-    without = torch.where(is_spare, 0.0, weights)
-    candidate = with_weights(evaluation, values, bundle, without)
-    if candidate.worst is not None and candidate.worst <= tolerance:
-        iterate, weights = candidate, without
-    points: list[Tensor | None] = [evaluation.maximisers.y, *evaluation.maximisers.w]
+    candidate = with_weights(evaluation, values, bundle, torch.where(is_spare, 0.0, certificate.weights))
+    if candidate.worst <= tolerance:
+        certificate = candidate
+    points = list(evaluation.maximisers.points)
     for term in range(values.numel()):
+        weights = certificate.weights
         rows = [row for row in bundle.rows_of(term) if number(weights[row]) > 0]
         largest = bundle.points[rows[index(weights[rows].argmax())]] if rows else None
         if largest is None:
@@ -155,12 +148,10 @@ def merge_worst_cases(
             mixture += share * bundle.points[row]
         value, gradient = oracle.linearise(evaluation.x, [term], [mixture])
         kept = [row for row in range(len(bundle.terms)) if row not in rows]
-        others = bundle.kept(kept)
-        merged = others.joined(Bundle((term,), (mixture,), (0,), read(value)[0], gradient))
-        merged_weights = torch.cat([weights[kept], total.reshape(1)])
-        candidate = with_weights(evaluation, values, merged, merged_weights)
-        if candidate.worst is not None and candidate.worst <= tolerance:
-            bundle, weights, iterate = merged, merged_weights, candidate
+        merged = bundle.kept(kept).joined(Bundle((term,), (mixture,), (0,), read(value)[0], gradient))
+        candidate = with_weights(evaluation, values, merged, torch.cat([weights[kept], total.reshape(1)]))
+        if candidate.worst <= tolerance:
+            bundle, certificate = merged, candidate
             points[term] = mixture
-    shown = evaluation._replace(maximisers=Maximisers(points[0], tuple(points[1:])))
-    return iterate._replace(evaluation=shown)
+    shown = evaluation._replace(maximisers=Maximisers.of(points))
+    return certificate.iterate._replace(evaluation=shown)

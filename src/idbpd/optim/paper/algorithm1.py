@@ -78,9 +78,7 @@ class Algorithm1:
         return self._state(0, oracle, evaluation)
 
     def step(self, oracle: Oracle, state: Algorithm1State, tolerance: float) -> Algorithm1State:  # noqa: ARG002
-        """x_{k+1} = x_k + gamma_k d_k with d_k = -grad phi - lambda_k grad psi, then N_k and M_k ascent steps on y and
-        w.
-        """
+        """x_{k+1} = x_k - gamma_k (grad phi + lambda_k grad psi), then N_k and M_k ascent steps on y and w."""
         k, evaluation, gradients, lam = state
         d = -gradients.f - lam.to(gradients.f.dtype) @ gradients.g
         x = evaluation.x + self.gamma(k) * d

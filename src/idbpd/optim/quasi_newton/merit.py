@@ -43,5 +43,5 @@ def value_errors(evaluation: Evaluation, gradients: Gradients) -> Tensor:
     x = evaluation.x
     eps = torch.finfo(x.dtype).eps
     values = torch.cat([evaluation.f.reshape(1), evaluation.g]).abs()
-    rounding_scale = torch.cat([gradients.f.unsqueeze(0), gradients.g]).abs() @ x.abs()
+    rounding_scale = gradients.rows.abs() @ x.abs()
     return eps * (values + rounding_scale.to(torch.float64)) + evaluation.error.nan_to_num(0, 0, 0)

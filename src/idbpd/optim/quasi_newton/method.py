@@ -200,9 +200,7 @@ class IDBPD:
         return after_step(oracle, state, tolerance)
 
     def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> tuple[Arrival, Bundle | None] | None:
-        """Go where a search has ended, and learn about curvature on the way; None where a row of the bundle has no
-        finite gradient.
-        """
+        """Go where a search has ended, and learn about curvature; None where a row has no finite gradient there."""
         point, metric = state.point, state.in_metric.metric
         evaluation, bundle, forecast = found.evaluation, None, None
         s = evaluation.x - point.evaluation.x
@@ -223,10 +221,10 @@ class IDBPD:
             if followed is None:
                 return None
             bundle, into = followed
-            before, after = (Gradients(rows[0], rows[1:]) for rows in (old.gradients, bundle.gradients_of(into)))
+            before, after = (Gradients.of(rows) for rows in (old.gradients, bundle.gradients_of(into)))
             step = Step(s, weights, found.proposal.t, before=before, after=after)
-            first = bundle.gradients_of(bundle.first_rows())
-            gradients, bundle = Gradients(first[0], first[1:]), bundle.trimmed()
+            gradients = Gradients.of(bundle.gradients_of(bundle.first_rows()))
+            bundle = bundle.trimmed()
         learnt = learn_scale(metric, step) if self.metric == "identity" else learn_pair(metric, step, self.memory)
         return arrive(evaluation, gradients, point.host_multipliers, learnt, metric, forecast), bundle
 

@@ -33,11 +33,9 @@ class Proposal(NamedTuple):
 
 
 class PenaltyModel(NamedTuple):
-    """Everything about a point that directions are made of; the objective's rows come first. All but ``rows`` is small
-    and lives on the host in float64.
-    """
+    """Everything about a point that directions are made of, the objective's rows first; on the host, but for `rows`."""
 
-    rows: Tensor  # (rows, d): H times the gradient of each row
+    rows: Tensor  # (rows, d) on the device: H times the gradient of each row
     gram: Tensor  # (rows, rows): inner products of the gradients in the metric H
     values: Tensor  # (rows,) phi_j - f and psi_ij
     margin: Tensor  # (rows,) by how much more than the linearised constraints a direction asks for

@@ -71,7 +71,7 @@ def arrive(
     Lagrangian is computed with them before inner products are taken, which keeps the digits of a small residual.
     """
     x, c = evaluation.x, evaluation.g.numel()
-    basis = torch.cat([gradients.f.unsqueeze(0), gradients.g])
+    basis = gradients.rows
     rows = learnt.metric.apply(basis)
     basis64 = basis.to(torch.float64)
     lagrangian = basis64[0] + around.to(x.device) @ basis64[1:]
@@ -127,7 +127,7 @@ def arrive(
 
 def in_scaled_identity(point: EvaluatedPoint, scale: float) -> MetricGradients:
     """The gradients of a point in ``scale`` times the identity."""
-    rows = scale * torch.cat([point.gradients.f.unsqueeze(0), point.gradients.g])
+    rows = scale * point.gradients.rows
     return MetricGradients(identity(point.evaluation.x, scale), scale, rows, scale * point.gram)
 
 

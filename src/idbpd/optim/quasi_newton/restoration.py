@@ -29,9 +29,7 @@ def first_scale(point: EvaluatedPoint) -> float:
 
 
 def displaced(x: Tensor, attempt: int) -> Tensor:
-    """``x`` moved at random, each coordinate in proportion to itself: ten times further at each attempt, and the same
-    way in every run.
-    """
+    """``x`` moved at random, in proportion to itself: ten times further at each attempt, the same way in every run."""
     generator = torch.Generator().manual_seed(attempt)
     direction = torch.randn(x.numel(), generator=generator, dtype=torch.float64).to(x)
     return x + 1e-3 * 10.0**attempt * (1 + x.abs()) * direction

@@ -43,8 +43,7 @@ class _DivergenceBall(DistributionSet):
 @final
 @dataclass(frozen=True)
 class ChiSquareBall(_DivergenceBall):
-    """The probability vectors with ``(n/2) ||y - 1/n||^2 <= radius``: simplex and ball of radius ``sqrt(2 radius /
-    n)``.
+    """The probability vectors with ``(n/2) ||y - 1/n||^2 <= radius``: the part of the simplex in a ball.
 
     Projection and linear maximum lie on one path, ``t -> P(1/n + t d)`` with P the projection onto the simplex, along
     which the distance to the uniform distribution only grows. The path is piecewise linear in t, so that the t where
@@ -78,8 +77,7 @@ class ChiSquareBall(_DivergenceBall):
         mean = down.cumsum(dim=-1) / k
         # With the k largest entries alive, y_i = 1/k + t (d_i - mean_k) and ||y - 1/n||^2 = 1/k - 1/n + t^2 scatter_k.
         scatter = (down.square().cumsum(dim=-1) - k * mean.square()).clamp(min=0.0)
-        # The k-th dies at this t, on leaving the ball or before: the entries alive on the sphere are those that die
-        # outside.
+        # The k-th dies at this t: the entries alive on the sphere are those that die outside of the ball.
         death = 1.0 / (k * (mean - down)).clamp(min=0.0)
         outside = torch.where(death.isinf(), torch.inf, 1.0 / k - 1.0 / n + death.square() * scatter) > r2
         alive = outside.sum(dim=-1, keepdim=True).clamp(min=1)
@@ -192,8 +190,7 @@ class KLBall(_DivergenceBall):
 def _weights(v: Tensor, mu: Tensor, nu: Tensor) -> Tensor:
     """The y with ``y + mu log y = v - nu``: mu times Wright's omega of ``(v - nu) / mu - log mu``."""
     x = (v - nu) / mu - mu.log()
-    # omega + log omega = x. Below -40 omega is exp(x) to the last bit; elsewhere three steps of fourth order from a
-    # rough start do.
+    # omega + log omega = x. Below -40 omega is exp(x) to the last bit; elsewhere three steps of fourth order do.
     start = torch.where(
         x > 1.0, x - x.clamp(min=1.0).log(), x.clamp(max=1.0).exp() / (1.0 + 0.6 * x.clamp(max=1.0).exp())
     )

@@ -2,7 +2,6 @@
 
 from kedro.pipeline import Node, Pipeline
 
-from idbpd.experiment.node_inputs import DIVISION
 from idbpd.pipelines.benchmark.nodes import run_cells
 
 
@@ -16,7 +15,10 @@ def create_pipeline() -> Pipeline:
                     "sources": "sources",
                     "stored": "stored_results",
                     "benchmark": "params:benchmark",
-                    **DIVISION,
+                    "split": "params:split",
+                    "features": "params:features",
+                    "tasks": "params:tasks",
+                    "priority": "params:priority",
                     "model": "params:model",
                     "problem": "params:problem",
                     "calibration": "params:calibration",

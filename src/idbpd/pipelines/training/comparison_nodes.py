@@ -129,7 +129,7 @@ def _in_words(best: Tried, tried: Sequence[Tried], margin: float) -> str:
         f"the best of {len(tried)} for the priority task that keeps all limits to within {margin:.0%}"
         if best.largest_excess <= margin
         else f"none of {len(tried)} keeps all limits to within {margin:.0%}, this one comes nearest with "
-        f"{best.largest_excess:.0%}"
+        f"{1 + best.largest_excess:.3g} times a limit"
     )
     return f"{weights}; on a validation part {why}"
 

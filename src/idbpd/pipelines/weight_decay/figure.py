@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 
 def draw_weight_decay_curve(choice: dict[str, Any]) -> Figure:
-    """Worst-case losses and known measures on the validation part over the weight decay, with the allowed losses.
+    """Worst-case losses and known measures on the validation part over the weight decay.
 
     Every measure has axes of its own: an accuracy and an error in minutes have no common scale. A weight decay that was
     set by hand has no curve: the figure says so.
@@ -28,9 +28,6 @@ def draw_weight_decay_curve(choice: dict[str, Any]) -> Figure:
         losses = [point["worst_case_losses"][task] for point in curve]
         left.plot(places, losses, "o-", color=f"C{at}", label=f"{task} task")
         left.axhline(curve[0]["guesses"][task], color=f"C{at}", linestyle=":", label="a constant guess at it")
-        if task in curve[0]["thresholds"]:
-            allowed = [(1 + choice["margin"]) * point["thresholds"][task] for point in curve]
-            left.plot(places, allowed, "--", color=f"C{at}", label=f"its limit plus {choice['margin']:.0%}")
         values = [point["headlines"][task][measure] for point in curve]
         by_measure[measure].plot(places, values, "o-", color=f"C{at}", label=f"{task} task")
     left.set(title="Worst-case loss on the validation part", ylabel="worst-case loss")

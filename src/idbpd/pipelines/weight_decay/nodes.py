@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
@@ -10,12 +9,12 @@ from torch import Tensor
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.parameters import CalibrationParameters, ProblemParameters
+from idbpd.experiment.parameters import ProblemParameters, TrainingParameters
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import validation_parts
 from idbpd.experiment.thresholds import GUESSING
 from idbpd.pipelines.weight_decay.candidate import Candidate
-from idbpd.pipelines.weight_decay.choice import carried_by_any, choose
+from idbpd.pipelines.weight_decay.choice import choose
 from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
 from idbpd.pipelines.weight_decay.search import Parts, UnsettledExperiment, search
 
@@ -29,7 +28,7 @@ def settle_weight_decay(
     rows: dict[str, Tensor],
     weight_decay_search: WeightDecaySearchParameters,
     division: Division,
-    calibration: CalibrationParameters,
+    training: TrainingParameters,
     unsettled: UnsettledExperiment,
     weight_decay_cache: ContentStore | None = None,
 ) -> tuple[ProblemParameters, dict[str, Any]]:
@@ -47,23 +46,22 @@ def settle_weight_decay(
         return problem.with_weight_decay(given), {"asked": asked, "weight_decay": given, "curve": []}
     begin = time.perf_counter()
     rules = weight_decay_search
-    short = calibration.model_copy(update={"max_steps": min(rules.max_steps, calibration.max_steps)})
     parts = parts_to_search_on(table.of_rows(rows["train"].numpy()), rules, division)
-    candidates, kept = search(rules, parts, unsettled, short, weight_decay_cache)
-    chosen = choose(candidates, rules.margin)
+    candidates, kept = search(rules, parts, unsettled, training.tolerance, weight_decay_cache)
+    chosen = choose(candidates)
     logger.info(
-        "weight decay %g: worst-case losses on a validation part: %s; %d numbers tried, %.1f s%s",
+        "weight decay %g: worst-case losses on a validation part as shares of a constant guess's: %s; "
+        "%d numbers tried, %.1f s%s",
         chosen.weight_decay,
         _in_words(chosen),
         len(candidates),
         time.perf_counter() - begin,
         f" ({kept} of them kept from an earlier run: same data, model and seed)" if kept else "",
     )
-    _warn(candidates, chosen, rules.margin)
+    _warn(chosen)
     choice = {
         "asked": asked,
         "weight_decay": chosen.weight_decay,
-        "margin": rules.margin,
         "validation_fraction": rules.validation_fraction,
         **unsettled.fingerprint,
         "curve": [{**candidate._asdict(), "ratios": candidate.ratios} for candidate in candidates],
@@ -81,33 +79,17 @@ def parts_to_search_on(training_part: TaskTable, rules: WeightDecaySearchParamet
 
 
 def _in_words(candidate: Candidate) -> str:
-    ratios = [f"{task} {ratio:.2f} times its limit" for task, ratio in candidate.ratios.items()]
-    return ", ".join([f"{candidate.priority} {candidate.priority_loss:.4f}", *ratios])
+    return ", ".join(f"{task} {ratio:.2f}" for task, ratio in candidate.ratios.items())
 
 
-def _warn(candidates: Sequence[Candidate], chosen: Candidate, margin: float) -> None:
-    """Say what the chosen weight decay does not achieve."""
-    judged = carried_by_any(candidates, margin)
-    for task in chosen.thresholds:
-        if task not in judged:
+def _warn(chosen: Candidate) -> None:
+    """Say in which tasks even the best weight decay is no better than a guess."""
+    for task, ratio in chosen.ratios.items():
+        if ratio > GUESSING:
             logger.warning(
-                "no weight decay that was tried keeps the limit of the %s task on the validation part to within %g %% "
-                "and better than a constant guess: %s; see weight_decay_search.grid",
+                "the worst-case loss of the %s task on the validation part, %.4f, is not clearly below that of a "
+                "constant guess, %.4f: more samples or features, or a milder problem.worst_case may help",
                 task,
-                100 * margin,
-                "the task has no say in the choice" if judged else "the nearest is taken",
+                chosen.worst_case_losses[task],
+                chosen.guesses[task],
             )
-    if not judged <= chosen.carried(margin):
-        logger.warning(
-            "no weight decay that was tried keeps the limits of %s together on the validation part; the nearest is "
-            "taken; see weight_decay_search.grid",
-            " and ".join(sorted(judged)),
-        )
-    guess = chosen.guesses[chosen.priority]
-    if chosen.priority_loss > GUESSING * guess:
-        logger.warning(
-            "the worst-case loss of the priority task on the validation part, %.4f, is not clearly below that of a "
-            "constant guess, %.4f: more samples or a larger problem.lambda may help",
-            chosen.priority_loss,
-            guess,
-        )

@@ -10,7 +10,6 @@ from idbpd.experiment.parameters import ParameterBlock, listed
 class WeightDecaySearchParameters(ParameterBlock):
     """How ``weight_decay: auto`` chooses."""
 
-    margin: Annotated[float, Field(ge=0)]
     grid: Annotated[list[Annotated[float, Field(ge=0)]], BeforeValidator(listed), Field(min_length=1)]
     validation_fraction: Annotated[float, Field(gt=0, lt=1)]
     max_steps: Annotated[int, Field(ge=1)]

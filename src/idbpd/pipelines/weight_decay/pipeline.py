@@ -18,7 +18,7 @@ def create_pipeline() -> Pipeline:
                     "rows": "rows",
                     "weight_decay_search": "params:weight_decay_search",
                     **DIVISION,
-                    "calibration": "params:calibration",
+                    "training": "params:training",
                     "weight_decay_cache": "weight_decay_cache",
                     **EXPERIMENT,
                     "problem": "params:problem",  # as people set it; the settled one is an output

@@ -1,5 +1,7 @@
 """Train with the weight decays of a grid that are worth trying, and measure each on the validation part."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,17 +12,16 @@ from idbpd.experiment.devices import resolve_device
 from idbpd.experiment.network import build_network
 from idbpd.experiment.node_inputs import Bundle
 from idbpd.experiment.parameters import (
-    CalibrationParameters,
     ComputeParameters,
     ModelParameters,
     ProblemSettings,
     Seed,
 )
-from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
+from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.progress import Progress
-from idbpd.experiment.provenance import code_sha256, parameters_of, surroundings, tensors_sha256
-from idbpd.experiment.thresholds import threshold_rule
-from idbpd.mtl import MultiTaskData, guess_loss
+from idbpd.experiment.provenance import code_sha256, surroundings, tensors_sha256
+from idbpd.experiment.thresholds import GUESSING
+from idbpd.mtl import FixedWeights, MultiTaskData, guess_loss
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import explore
@@ -28,10 +29,12 @@ from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
 
 # The code that decides the result of a weight decay, beside the solver's.
 OWN_CODE = (
-    "experiment/thresholds.py",
     "pipelines/weight_decay/candidate.py",
     "pipelines/weight_decay/search.py",
 )
+
+# Where a solve starts from the weights of a neighbour, it gets this part of the steps.
+WARM = 3
 
 
 @dataclass(frozen=True)
@@ -68,62 +71,89 @@ def search(
     parameters: WeightDecaySearchParameters,
     parts: Parts,
     unsettled: UnsettledExperiment,
-    calibration: CalibrationParameters,
+    tolerance: float,
     cache: ContentStore | None,
 ) -> Found:
-    """Try the numbers of the grid that are worth it; what an earlier run tried is taken from the cache."""
+    """Try the numbers of the grid that are worth it; what an earlier run tried is taken from the cache.
+
+    The first number is tried from the initial weights. Every other one starts from the weights of its neighbour and
+    needs fewer steps, unless the neighbour learnt nothing: a large decay draws weights to zero, and a solve with a
+    smaller decay does not get away from there.
+    """
     fingerprint = {"split_sha256": _parts_sha256(parts)}
     network = build_network(unsettled.model, parts.fit, unsettled.seed)
+    criteria = criteria_of(unsettled.problem)
+    guesses = {task.name: guess_loss(task, criteria) for task in parts.fit.tasks}
     around = {
-        **parameters_of("calibration", calibration),
         **surroundings(resolve_device(unsettled.compute.device), network),
         "search code (SHA-256)": code_sha256(parts=OWN_CODE),
+        "tolerance": tolerance,
     }
     kept: list[float] = []
+    reached: dict[float, tuple[Candidate, dict[str, Tensor]]] = {}
 
     def attempt(weight_decay: float) -> Candidate:
         experiment = unsettled.settled(weight_decay, fingerprint)
-        made_with = {**experiment.made_with, **around}
+        start = _neighbour(reached, weight_decay)
+        steps = parameters.max_steps if start is None else math.ceil(parameters.max_steps / WARM)
+        made_with = {
+            **experiment.made_with,
+            **around,
+            "steps": steps,
+            "first weights (SHA-256)": None if start is None else tensors_sha256(start),
+        }
         stored = None if cache is None else cache.get(made_with)
         if stored is not None:
             kept.append(weight_decay)
-            return Candidate(**stored.record)
-        candidate = _try(experiment, parts, calibration)
-        if cache is not None:
-            cache.put(made_with, candidate._asdict(), {})
-        return candidate
+            reached[weight_decay] = Candidate(**stored.record), stored.tensors
+        else:
+            candidate, weights = _try(experiment, parts, guesses, start, steps, tolerance)
+            reached[weight_decay] = candidate, weights
+            if cache is not None:
+                cache.put(made_with, candidate._asdict(), weights)
+        return reached[weight_decay][0]
 
-    candidates = explore(parameters.grid, attempt, parameters.margin)
-    return Found(candidates, len(kept))
+    return Found(explore(parameters.grid, attempt), len(kept))
 
 
-def _try(experiment: Experiment, parts: Parts, calibration: CalibrationParameters) -> Candidate:
-    """Calibrate and train with the weight decay of the experiment.
+def _neighbour(
+    reached: Mapping[float, tuple[Candidate, dict[str, Tensor]]], weight_decay: float
+) -> dict[str, Tensor] | None:
+    """The weights of the nearest number that was tried; None where there is none, or it learnt nothing."""
+    if not reached:
+        return None
+    candidate, weights = reached[min(reached, key=lambda tried: abs(tried - weight_decay))]
+    return weights if candidate.score < GUESSING else None
 
-    Each calibration starts from the initial weights, as the final one will: a large decay draws weights to zero, and a
-    solve with a smaller decay does not get away from there.
-    """
+
+def _try(
+    experiment: Experiment,
+    parts: Parts,
+    guesses: dict[str, float],
+    start: dict[str, Tensor] | None,
+    steps: int,
+    tolerance: float,
+) -> tuple[Candidate, dict[str, Tensor]]:
+    """Train all tasks together, each worst case as a share of that of a constant guess, and measure them."""
     fit, problem = parts.fit, experiment.problem
-    title = f"weight decay {problem.weight_decay:g}"
-    rule = threshold_rule(fit, calibration)
-    thresholds: dict[str, float] = {}
-    start: dict[str, Tensor] = {}
-    for task in fit.limited:
-        alone = experiment.build(fit, task.name, {})
-        start = _solved(title, alone, alone.initial_weights, calibration)
-        reached = alone.quality(start, fit, criteria_of(problem))[task.name].worst_case_loss
-        thresholds[task.name] = rule.threshold(task.name, reached)
-    built = experiment.build(fit, fit.priority.name, thresholds)
-    # With one constraint task these weights keep its limit; with several they are as good a start as any.
-    weights = _solved(title, built, start, calibration)
-    quality = built.quality(weights, parts.validation, criteria_of(problem))
-    return Candidate(
+    built = experiment.build(fit, fit.priority.name, {})
+    shares = {task: 1 / guess for task, guess in guesses.items() if guess > 0}
+    criteria = criteria_of(problem)
+    if shares:
+        oracle = FixedWeights(built.network, built.data, criteria, shares, problem.weight_decay, robust=True)
+        built = built._replace(oracle=oracle)
+    weights = built.initial_weights if start is None else built.placed(start)
+    with Progress(f"weight decay {problem.weight_decay:g}", steps) as progress:
+        solution = solve(built.oracle, weights, IDBPD(), max_steps=steps, tolerance=tolerance, callback=progress)
+    weights = weights_of(solution)
+    quality = built.quality(weights, parts.validation, criteria)
+    candidate = Candidate(
         problem.weight_decay,
-        thresholds,
         {name: found.worst_case_loss for name, found in quality.items()},
         {name: dict([found.headline]) for name, found in quality.items()},
-        {task.name: guess_loss(task, criteria_of(problem)) for task in fit.tasks},
+        guesses,
     )
+    return candidate, weights
 
 
 def _parts_sha256(parts: Parts) -> str:
@@ -137,18 +167,3 @@ def _parts_sha256(parts: Parts) -> str:
             if task.groups is not None:
                 tensors[f"{part} {task.name} groups"] = task.groups
     return tensors_sha256(tensors)
-
-
-def _solved(
-    title: str, built: BuiltProblem, start: dict[str, Tensor], calibration: CalibrationParameters
-) -> dict[str, Tensor]:
-    with Progress(title, calibration.max_steps) as progress:
-        solution = solve(
-            built.oracle,
-            start,
-            IDBPD(),
-            max_steps=calibration.max_steps,
-            tolerance=calibration.tolerance,
-            callback=progress,
-        )
-    return weights_of(solution)
