@@ -56,7 +56,8 @@ def calibrate(
         threshold = rule.threshold(task.name, value)
         earlier = {name: record["threshold"] for name, record in found.items()}
         _report(task, value, threshold, solved, experiment, by_hand=task.name in rule.by_hand)
-        found[task.name] = {"threshold": threshold, "value": value, **asdict(solved.how)}
+        slack = None if task.name in rule.by_hand else rule.slack[task.name]
+        found[task.name] = {"threshold": threshold, "value": value, "slack": slack, **asdict(solved.how)}
         if earlier:
             joint = experiment.build(train, task.name, earlier)
             weights = calibrator.solve(task.name, earlier, joint, weights).weights

@@ -1,5 +1,6 @@
 """Measure the saved weights: the certificate in float64, the quality in the precision that the model is used in."""
 
+import copy
 import json
 from typing import Any
 
@@ -7,9 +8,10 @@ import numpy as np
 import pandas as pd
 import torch
 from matplotlib.figure import Figure
-from torch import Tensor
+from torch import Tensor, nn
 
 from idbpd.datasets.table import TaskTable
+from idbpd.experiment.calibration import weights_alone
 from idbpd.experiment.certificate import ExactPoint, evaluate_exactly
 from idbpd.experiment.features import encoded
 from idbpd.experiment.network import trained_network
@@ -30,7 +32,7 @@ from idbpd.mtl import (
 from idbpd.optim.oracle import Maximisers
 from idbpd.pipelines.evaluation.compared import Rivals, measure_rivals
 from idbpd.pipelines.evaluation.figures import draw_losses_by_task, draw_weights_by_task
-from idbpd.pipelines.evaluation.held_out import check_held_out
+from idbpd.pipelines.evaluation.held_out import Promise, check_held_out
 from idbpd.pipelines.evaluation.shown import loss_unit
 from idbpd.pipelines.evaluation.summary import summary_table
 from idbpd.pipelines.evaluation.tables import CONSTANT, OWN, Measured, comparison_table, label_table, metrics
@@ -43,6 +45,7 @@ def certify(
     weights: dict[str, Tensor],
     outcome: dict[str, Any],
     threshold: dict[str, Any],
+    single_task_weights: dict[str, Tensor],
     split: SplitParameters,
     experiment: Experiment,
 ) -> dict[str, Any]:
@@ -73,7 +76,11 @@ def certify(
         },
         "protects": protected(train, experiment.problem),
         "support": _support_sizes([train.priority.name, *thresholds], evaluation.maximisers),
-        "held_out": _held_out(point, weights, test, thresholds, experiment) if split.test_fraction > 0 else None,
+        "held_out": (
+            _held_out(point, weights, test, threshold, single_task_weights, experiment)
+            if split.test_fraction > 0
+            else None
+        ),
     }
 
 
@@ -89,11 +96,24 @@ def _held_out(
     point: ExactPoint,
     weights: dict[str, Tensor],
     test: MultiTaskData,
-    thresholds: dict[str, float],
+    threshold: dict[str, Any],
+    single_task_weights: dict[str, Tensor],
     experiment: Experiment,
 ) -> dict[str, Any]:
-    network = point.built.network_with(weights)
-    return check_held_out(network, point.built.here(test), thresholds, criteria_of(experiment.problem))
+    built = point.built
+
+    def network(of: dict[str, Tensor]) -> nn.Module:
+        return copy.deepcopy(built.network_with(built.placed(of)))  # the problem has one network, which is used again
+
+    promises = {name: Promise(task["threshold"], task["slack"]) for name, task in threshold["tasks"].items()}
+    return check_held_out(
+        network(weights),
+        lambda task: network(weights_alone(single_task_weights, task)),
+        built.data,
+        built.here(test),
+        promises,
+        criteria_of(experiment.problem),
+    )
 
 
 def compare(

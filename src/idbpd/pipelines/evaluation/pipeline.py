@@ -26,6 +26,7 @@ def create_pipeline() -> Pipeline:
                     "weights": "weights",
                     "outcome": "outcome",
                     "threshold": "threshold",
+                    "single_task_weights": "single_task_weights",
                     "split": "params:split",
                     **EXPERIMENT,
                 },

@@ -43,8 +43,12 @@ def _limited(measured: Measured, certificate: Mapping[str, Any], task: str) -> R
     if held_out is not None:
         found = held_out["tasks"][task]
         rows[f"{task}: the same, test"] = _cells(measured, "test", task, WORST_CASE)
-        rows[f"{task}: the same, test"][LIMIT] = _judged(limit, found["holds"])
-        rows[f"{task}: its bound, test"] = {OWN: f"{found['upper_bound']:.4f}"}
+        rows[f"{task}: the same, test"][LIMIT] = f"{found['reference']:.4f} {found['verdict']}"
+        bound = found["upper_bound"]
+        rows[f"{task}: its bound, test"] = {
+            OWN: "unknown" if bound is None else f"{bound:.4f}",
+            LIMIT: f"needs {found['rows_needed']} rows" if found["rows_needed"] else "",
+        }
     return rows | _headlines(measured, certificate, task)
 
 

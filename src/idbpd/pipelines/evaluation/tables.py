@@ -62,7 +62,8 @@ def metrics(measured: Measured, certificate: Mapping[str, Any]) -> dict[str, flo
     if held_out is not None:
         values["test_constraint_holds"] = float(held_out["holds"])
         for task, record in held_out["tasks"].items():
-            values[f"test_{task}_upper_bound"] = record["upper_bound"]
+            if record["upper_bound"] is not None:
+                values[f"test_{task}_upper_bound"] = record["upper_bound"]
             if len(tasks) > 1:
                 values[f"test_{task}_holds"] = float(record["holds"])
     if len(tasks) > 1:
