@@ -43,10 +43,10 @@ class Parts(NamedTuple):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of all that is learnt from."""
+        """SHA-256 of all that is learnt from; of the tasks' options only the loss decides what is learnt."""
         tensors = {"features": self.fit.features}
         for task in self.fit.tasks:
-            tensors[f"{task.name} {task.labels} rows"] = task.rows
+            tensors[f"{task.name} {task.labels} {task.meaning.kind} {task.options.get('loss')} rows"] = task.rows
             tensors[f"{task.name} targets"] = task.targets
         return tensors_sha256(tensors)
 
