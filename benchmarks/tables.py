@@ -1,7 +1,7 @@
 """Quality and time on tables, with the default settings, next to scikit-learn on the same rows.
 
-    IDBPD_DATA=/path/to/data python -m benchmarks.tables --splits 0 1 2 --write docs/tables.md
-    python -m benchmarks.tables wine diabetes --splits 0 1 2 3 4
+    PYTHONPATH=src:. IDBPD_DATA=/path/to/data python benchmarks/tables.py --splits 0 --write docs/tables.md
+    PYTHONPATH=src:. python benchmarks/tables.py wine diabetes --splits 0 1 2 3 4
 
 Every table is run as `kedro run` runs it, with the defaults of `conf/base` and another seed of the split; nothing is
 kept. scikit-learn's models get the raw columns of the same training rows. All are measured on the same test rows by
