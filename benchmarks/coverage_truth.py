@@ -13,6 +13,7 @@ from torch import Tensor
 
 from idbpd.mtl import Penalty, WorstCase, worst_weighting
 from idbpd.mtl.bounds import Dual
+from idbpd.mtl.worst_cases import Mean, Share
 
 Distribution = Callable[[Tensor], Tensor]
 
@@ -71,20 +72,6 @@ def draw_pairs(
 
 @final
 @dataclass(frozen=True)
-class MeanLoss:
-    """Equal weights."""
-
-    def maximiser(self, losses: Tensor, samples: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        """1/n each."""
-        return torch.full_like(losses, 1 / losses.shape[-1])
-
-    def price(self, weights: Tensor) -> Tensor:
-        """Nothing."""
-        return torch.zeros_like(weights[..., 0])
-
-
-@final
-@dataclass(frozen=True)
 class SortedShare:
     """The mean of the worst ``share``, of losses in descending order."""
 
@@ -96,9 +83,13 @@ class SortedShare:
         place = torch.arange(n, dtype=losses.dtype)
         return ((self.share * n - place).clamp(0, 1) / (self.share * n)).expand_as(losses)
 
-    def price(self, weights: Tensor) -> Tensor:
+    def price(self, weights: Tensor, samples: Tensor | None = None) -> Tensor:  # noqa: ARG002
         """Nothing."""
         return torch.zeros_like(weights[..., 0])
+
+    def protects(self, task: str, size: int) -> str:
+        """As the product says it."""
+        return Share(self.share).protects(task, size)
 
 
 @final
@@ -115,15 +106,19 @@ class SortedPenalty:
         eta = ((total - self.regularisation * n) / torch.arange(1, n + 1, dtype=losses.dtype)).amax(-1, keepdim=True)
         return (losses - eta).relu_() / (self.regularisation * n)
 
-    def price(self, weights: Tensor) -> Tensor:
+    def price(self, weights: Tensor, samples: Tensor | None = None) -> Tensor:  # noqa: ARG002
         """That of the penalty."""
         n = weights.shape[-1]
         # The weights sum to one.
         return self.regularisation / 2 * (n * (weights**2).sum(dim=-1) - 1)
 
+    def protects(self, task: str, size: int) -> str:
+        """As the product says it."""
+        return Penalty(self.regularisation).protects(task, size)
+
 
 WORST_CASES: dict[str, WorstCase] = {
-    "mean": MeanLoss(),
+    "mean": Mean(),
     "share 0.2": SortedShare(0.2),
     "penalty 1": SortedPenalty(1.0),
     "penalty 0.1": SortedPenalty(0.1),

@@ -111,7 +111,7 @@ def measure(dataset: str, split_seed: int, candidate: str, rows: int) -> Run:
     ours, theirs = quality(weights), quality(equal)
     first = train.priority
     usual = USUAL[first.meaning.kind]
-    guesses = {task.name: guess_loss(task, criteria) for task in test.tasks}
+    guesses = {task.name: guess_loss(task, criteria, test[task.name]) for task in train.tasks}
     of_alone = [
         ours[task.name].worst_case_loss / quality(single(alone, task.name))[task.name].worst_case_loss
         for task in train.limited

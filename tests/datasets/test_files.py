@@ -9,7 +9,7 @@ from kedro.io import AbstractDataset, DatasetError
 
 from idbpd.datasets import AtomicDataset, MultiTaskDataset, TensorsDataset
 from idbpd.datasets.atomic import replacing
-from idbpd.mtl import MultiTaskData, Task
+from idbpd.mtl import DISTRIBUTION, MultiTaskData, Task
 
 
 class _FailsHalfway(AbstractDataset[Any, str]):
@@ -84,7 +84,10 @@ def test_tensors_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_tasks_come_back_as_they_were(tmp_path: Path) -> None:
     task = Task("priority", ("a", "b"), torch.tensor([0, 2]), torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
-    data = MultiTaskData(torch.randn(3, 5), (task,))
+    options = {"worst_case": {"groups": "region"}}
+    rows, targets = task.rows.clone(), task.targets.clone()
+    grouped = Task("other", ("a", "b"), rows, targets, DISTRIBUTION, options, torch.tensor([1, 0]), ("north", "south"))
+    data = MultiTaskData(torch.randn(3, 5), (task, grouped))
     dataset = MultiTaskDataset(filepath=str(tmp_path / "train.safetensors"))
     dataset.save(data)
     loaded = dataset.load()
@@ -92,3 +95,7 @@ def test_tasks_come_back_as_they_were(tmp_path: Path) -> None:
     assert (loaded["priority"].name, loaded["priority"].labels) == ("priority", ("a", "b"))
     assert torch.equal(loaded["priority"].rows, task.rows)
     assert torch.equal(loaded["priority"].targets, task.targets)
+    assert loaded["priority"].groups is None
+    assert (loaded["other"].options, loaded["other"].group_names) == (options, ("north", "south"))
+    assert loaded["other"].groups is not None
+    assert loaded["other"].groups.tolist() == [1, 0]

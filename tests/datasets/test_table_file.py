@@ -59,15 +59,17 @@ def tables(draw: st.DrawFn) -> TaskTable:
         label_kind=draw(st.sampled_from(["labels", "distribution"])),
         identifiers=tuple(draw(st.lists(names, max_size=2))),
         content=draw(st.sampled_from(["table", "images"])),
+        grouping={name: draw(columns(rows, name)) for name in draw(st.lists(names, max_size=2, unique=True))},
     )
 
 
 def _plain(table: TaskTable) -> dict[str, Any]:
     assert isinstance(table.features, tuple)
+    described = [*table.features, *table.grouping.values()]
     kept = ("feature_names", "label_names", "label_kind", "identifiers", "content", "tasks")
     return {
         **{name: getattr(table, name) for name in kept},
-        "columns": [(column.name, column.role, column.categories, dict(column.written)) for column in table.features],
+        "columns": [(column.name, column.role, column.categories, dict(column.written)) for column in described],
         "targets": [
             (target.task, target.kind, target.outputs, target.other, dict(target.options)) for target in table.targets
         ],
@@ -87,6 +89,7 @@ def test_any_mix_of_columns_and_targets_comes_back(tmp_path: Path, table: TaskTa
     pairs = [
         *zip(table.features, loaded.features, strict=True),
         *zip(table.targets, loaded.targets, strict=True),
+        *zip(table.grouping.values(), loaded.grouping.values(), strict=True),
     ]
     for one, other in pairs:
         assert one.values.dtype == other.values.dtype

@@ -37,7 +37,6 @@ def _error(output: str) -> str:
         ),
         ("--params problem.weight_decay=often", "'problem.weight_decay' = 'often' is not valid: choose a number that"),
         ("--params weight_decay_search.grid=0.1+a_lot", "'weight_decay_search.grid.1' = 'a_lot' is not valid: input"),
-        ("--params weight_decay_search.margin=-1", "parameter 'weight_decay_search.margin' = -1 is not valid"),
         ("--params model.hidden=0", "parameter 'model.hidden' = 0 is not valid: input should be greater than or equal"),
         ("--params seed=-1", "parameter 'seed' = -1 is not valid"),
         ("--params seed=many", "parameter 'seed' = 'many' is not valid: input should be a valid integer"),

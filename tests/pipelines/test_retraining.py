@@ -25,15 +25,30 @@ from tests.kedro_project import PROJECT
 RETRAIN = RetrainParameters(
     force=False,
     train_tolerance=1e-3,
-    held_out_tolerance=0.3,
     residual_limit=1e-2,
     margin=0.05,
     accept_other_tasks=False,
 )
 PROBLEM = ProblemParameters(**{"lambda": 0.5, "weight_decay": 0.0})
-CERTIFICATE = {"stationarity": 5e-3, "infeasibility": 5e-4, "slackness": 1e-5, "tasks": {"limited": {"threshold": 1.0}}}
+UNSEEN: dict[str, Any] = {
+    "tasks": {
+        "limited": {
+            "worst_case_loss": 1.25,
+            "reference": 1.4,
+            "upper_bound": 1.38,
+            "verdict": "HOLDS",
+            "rows_needed": None,
+        }
+    },
+    "guesses": {"first": 3.0, "limited": 1.6},
+}
+CERTIFICATE = {"stationarity": 5e-3, "infeasibility": 5e-4, "slackness": 1e-5, "held_out": UNSEEN}
 HELD_OUT = {"first": 2.0, "limited": 1.25}
 CHAMPION: dict[str, Any] = {"version": 3, "priority_loss": 1.95, "reason": None}
+
+
+def _judged(verdict: str) -> dict[str, Any]:
+    return {**UNSEEN, "tasks": {"limited": {**UNSEEN["tasks"]["limited"], "verdict": verdict}}}
 
 
 def _failed(**changes: Any) -> list[str]:
@@ -52,13 +67,21 @@ def test_a_good_model_passes_every_gate() -> None:
         ({"certificate": {**CERTIFICATE, "infeasibility": 2e-3}}, "feasible_train"),
         ({"certificate": {**CERTIFICATE, "stationarity": 2e-2}}, "residual"),
         ({"certificate": {**CERTIFICATE, "slackness": float("nan")}}, "residual"),
-        ({"held_out": {**HELD_OUT, "limited": 1.31}}, "feasible_held_out_limited"),
+        ({"certificate": {**CERTIFICATE, "held_out": _judged("BROKEN")}}, "holds_on_unseen_limited"),
+        ({"certificate": {**CERTIFICATE, "held_out": _judged("NOT SHOWN")}}, "holds_on_unseen_limited"),
+        ({"held_out": {**HELD_OUT, "limited": 1.6}}, "better_than_guess_limited"),
         ({"held_out": {**HELD_OUT, "first": 2.06}}, "not_worse_than_champion"),
         ({"champion": {"version": 3, "priority_loss": None, "reason": "other labels"}}, "not_worse_than_champion"),
     ],
 )
 def test_each_gate_can_fail_alone(changes: dict[str, Any], gate: str) -> None:
     assert _failed(**changes) == [gate]
+
+
+def test_a_limit_that_is_not_shown_can_be_accepted_but_a_broken_one_cannot() -> None:
+    accepting = RETRAIN.model_copy(update={"accept_not_shown": True})
+    for verdict, failed in (("NOT SHOWN", []), ("BROKEN", ["holds_on_unseen_limited"])):
+        assert _failed(certificate={**CERTIFICATE, "held_out": _judged(verdict)}, retrain=accepting) == failed
 
 
 def test_the_first_model_has_nobody_to_beat_and_other_tasks_can_be_accepted() -> None:
@@ -160,13 +183,18 @@ def test_a_champion_that_cannot_be_compared_says_why(
 
 
 def test_the_verdict_names_every_gate_in_its_table() -> None:
-    certificate = {**CERTIFICATE, "held_out": {"tasks": {"limited": {"worst_case_loss": 1.4}}}}
-    verdict, table = judge(certificate, {"test_first_worst_case_loss": 2.0}, CHAMPION, _test_part("classes"), RETRAIN)
+    verdict, table = judge(
+        {**CERTIFICATE, "held_out": _judged("NOT SHOWN")},
+        {"test_first_worst_case_loss": 2.0},
+        CHAMPION,
+        _test_part("classes"),
+        RETRAIN,
+    )
     assert not verdict["passed"]
     assert verdict["champion"] == 3
-    assert list(table["verdict"]) == ["passed", "FAILED", "passed", "passed"]
+    assert list(table["verdict"]) == ["passed", "FAILED", "passed", "passed", "passed", "passed"]
     assert [gate["gate"] for gate in verdict["gates"]] == [name.replace(" ", "_") for name in table["gate"]]
-    assert GateResult(**verdict["gates"][1]).limit == pytest.approx(1.3)
+    assert GateResult(**verdict["gates"][1]).limit == pytest.approx(1.4)
 
 
 def test_any_parameter_except_resume_counts_as_a_change() -> None:

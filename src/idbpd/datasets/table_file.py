@@ -44,6 +44,10 @@ class TaskTableDataset(AbstractDataset[TaskTable, TaskTable]):
             label_kind=names["label_kind"],
             identifiers=tuple(names["identifiers"]),
             content=names["content"],
+            grouping={
+                name: _loaded_column(name, column, arrays[f"grouping.{name}"])
+                for name, column in names["grouping"].items()
+            },
         )
 
     def save(self, data: TaskTable) -> None:
@@ -51,6 +55,7 @@ class TaskTableDataset(AbstractDataset[TaskTable, TaskTable]):
         arrays: Arrays = {"labels": np.ascontiguousarray(data.labels)}
         if data.groups is not None:
             arrays["groups"] = data.groups
+        arrays |= {f"grouping.{name}": np.ascontiguousarray(column.values) for name, column in data.grouping.items()}
         arrays |= {f"positions.{position}": column for position, column in data.positions.items()}
         arrays |= _feature_arrays(data.features)
         arrays |= {f"targets.{at}": np.ascontiguousarray(target.values) for at, target in enumerate(data.targets)}
@@ -65,6 +70,7 @@ class TaskTableDataset(AbstractDataset[TaskTable, TaskTable]):
             "label_kind": data.label_kind,
             "identifiers": data.identifiers,
             "content": data.content,
+            "grouping": {name: _described(column) for name, column in data.grouping.items()},
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
         save_file(arrays, self._path, metadata={"names": json.dumps(names)})
@@ -87,15 +93,21 @@ def _feature_arrays(features: Matrix | tuple[Column, ...]) -> Arrays:
 def _column_names(features: Matrix | tuple[Column, ...]) -> list[dict[str, Any]] | None:
     if not isinstance(features, tuple):
         return None
-    return [
-        {"role": column.role, "categories": column.categories, "written": dict(column.written)} for column in features
-    ]
+    return [_described(column) for column in features]
+
+
+def _described(column: Column) -> dict[str, Any]:
+    return {"role": column.role, "categories": column.categories, "written": dict(column.written)}
+
+
+def _loaded_column(name: str, column: Mapping[str, Any], values: NDArray[Any]) -> Column:
+    return Column(name, column["role"], values, tuple(column["categories"]), column["written"])
 
 
 def _loaded_features(arrays: Arrays, names: Mapping[str, Any]) -> Matrix | tuple[Column, ...]:
     if names["columns"] is not None:
         return tuple(
-            Column(name, column["role"], arrays[f"columns.{at}"], tuple(column["categories"]), column["written"])
+            _loaded_column(name, column, arrays[f"columns.{at}"])
             for at, (name, column) in enumerate(zip(names["features"], names["columns"], strict=True))
         )
     if "features" in arrays:

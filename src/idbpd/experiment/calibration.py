@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -48,14 +48,15 @@ def calibrate(
     weights: dict[str, Tensor] = {}
     single: dict[str, Tensor] = {}
     for task in train.limited:
-        alone = experiment.build(train, task.name, {})
-        solved = calibrator.solve(task.name, {}, alone, alone.initial_weights)
+        its_own = experiment.of_task_alone(task.name)
+        alone = its_own.build(train, task.name, {})
+        solved = replace(calibrator, made_with=its_own.made_with).solve(task.name, {}, alone, alone.initial_weights)
         single |= {f"{task.name}{OF_TASK}{name}": tensor for name, tensor in solved.weights.items()}
         quality = alone.quality(solved.weights, alone.data, criteria_of(experiment.problem))[task.name]
         value = at_least_zero(quality.worst_case_loss)
         threshold = rule.threshold(task.name, value)
         earlier = {name: record["threshold"] for name, record in found.items()}
-        _report(task, value, threshold, solved, experiment, by_hand=task.name in rule.by_hand)
+        _report(task, value, threshold, solved, its_own, by_hand=task.name in rule.by_hand)
         slack = None if task.name in rule.by_hand else rule.slack[task.name]
         found[task.name] = {"threshold": threshold, "value": value, "slack": slack, **asdict(solved.how)}
         if earlier:

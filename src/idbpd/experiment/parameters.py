@@ -6,6 +6,7 @@ checked before anything runs, and an unknown key is an error.
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -171,9 +172,18 @@ class _Problem(ParameterBlock):
 
 
 class ProblemParameters(_Problem):
-    """What is minimised: how far the worst case may stray from the data, and how large the weights may grow."""
+    """What is minimised: how far the worst case may stray from the data, and how large the weights may grow.
+
+    A model of one task alone, which sets that task's limit, has a weight decay of its own (``alone``, by task): one
+    that learnt the noise of its training data would set a limit that no model can keep elsewhere.
+    """
 
     weight_decay: Annotated[float, Field(ge=0)]
+    alone: dict[str, Annotated[float, Field(ge=0)]] = {}
+
+    def of_task_alone(self, task: str) -> "ProblemParameters":
+        """The problem of training one task alone."""
+        return self.model_copy(update={"weight_decay": self.alone.get(task, self.weight_decay), "alone": {}})
 
 
 def _number_or_auto(value: object) -> object:
@@ -188,9 +198,10 @@ class ProblemSettings(_Problem):
 
     weight_decay: Annotated[float | Literal["auto"], BeforeValidator(_number_or_auto)]
 
-    def with_weight_decay(self, weight_decay: float) -> ProblemParameters:
-        """The problem with a number for the weight decay."""
-        return ProblemParameters(**{**self.model_dump(by_alias=True), "weight_decay": weight_decay})
+    def with_weight_decay(self, weight_decay: float, alone: Mapping[str, float] | None = None) -> ProblemParameters:
+        """The problem with a number for the weight decay, and one for each task alone where it differs."""
+        numbers = {"weight_decay": weight_decay, "alone": dict(alone or {})}
+        return ProblemParameters(**{**self.model_dump(by_alias=True), **numbers})
 
 
 class CalibrationParameters(ParameterBlock):

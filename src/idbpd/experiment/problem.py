@@ -1,7 +1,7 @@
 """From parameters to the problem that is solved: the same for calibration, training and evaluation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -105,6 +105,10 @@ class Experiment(Bundle):
             "seed": self.seed,
             "data and split (SHA-256)": self.fingerprint["split_sha256"],
         }
+
+    def of_task_alone(self, task: str) -> "Experiment":
+        """The experiment of training one task alone."""
+        return replace(self, problem=self.problem.of_task_alone(task))
 
     def build(self, data: MultiTaskData, objective: str, thresholds: Mapping[str, float]) -> BuiltProblem:
         """The problem of minimising one task's worst case under the limits of others."""

@@ -36,10 +36,11 @@ def constant_logits(targets: Tensor, criterion: Criterion) -> Tensor:
     return min(candidates, key=lambda logits: _worst_case(logits, targets, criterion))
 
 
-def guess_loss(task: Task, criteria: Criteria) -> float:
-    """The worst-case loss of the best constant answer to a task."""
-    criterion = criteria(task)
-    return _worst_case(constant_logits(task.targets, criterion), task.targets.double().cpu(), criterion)
+def guess_loss(task: Task, criteria: Criteria, judged_on: Task | None = None) -> float:
+    """The worst-case loss of the best constant answer to a task, on its own samples or on those of another part."""
+    judged = task if judged_on is None else judged_on
+    constant = constant_logits(task.targets, criteria(task))
+    return _worst_case(constant, judged.targets.double().cpu(), criteria(judged))
 
 
 def _worst_case(logits: Tensor, targets: Tensor, criterion: Criterion) -> float:

@@ -128,6 +128,19 @@ def test_a_row_without_a_group_is_a_group_of_its_own(tmp_path: Path) -> None:
     assert table.groups.tolist() == [0, 1, 0, 2]
 
 
+def test_columns_are_kept_for_grouping_whatever_else_they_are(tmp_path: Path) -> None:
+    text = "x,sex,region,kind,y\n1,f,n,1,0\n2,m,s,2,1\n3,,n,1,0\n4,m,n,2,1\n"
+    tasks = {"t": {"column": "y", "worst_case": {"groups": "region+kind"}}, "u": {"column": "x", "kind": "number"}}
+    table = _load(tmp_path, text, tasks=tasks, ignore=["sex"], groups=["sex"])
+    assert "sex" not in table.feature_names
+    assert {name: (column.values.tolist(), column.categories) for name, column in table.grouping.items()} == {
+        "sex": ([0, 1, -1, 1], ("f", "m")),
+        "region": ([0, 1, 0, 0], ("n", "s")),
+        "kind": ([0, 1, 0, 1], ("1", "2")),
+    }
+    assert table.of_rows(np.array([2, 1])).grouping["sex"].values.tolist() == [-1, 1]
+
+
 def test_copies_of_rows_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     _load(tmp_path, "x,c,y\n" + "1,a,0\n?,b,1\n2,a,0\n" * 3, tasks={"t": "y"})
@@ -261,6 +274,8 @@ def test_a_bad_file_is_named_with_the_line(tmp_path: Path, text: str | bytes, me
         ({"labels": ["flu", "strok"]}, "patients.csv has no column 'strok'; did you mean 'stroke'?"),
         ({"labels": ["xyz"]}, "has no column 'xyz'; its columns are age, ward, flu, stroke, visit, name"),
         ({"labels": ["flu"], "group": "patient"}, "has no column 'patient'"),
+        ({"labels": ["flu"], "groups": ["wards"]}, "has no column 'wards'; did you mean 'ward'?"),
+        ({"labels": ["flu"], "groups": "ward"}, "'groups' is 'ward'; it is a list: groups: [ward]"),
         ({"tasks": {"a": "flu"}, "ignore": "name"}, "'ignore' is 'name'; it is a list: ignore: [name]"),
         ({"decimal": "comma"}, "decimal = 'comma' is not valid; it is ',' or '.'"),
         ({"filepath": []}, "'filepath' is an empty list"),

@@ -7,7 +7,7 @@ from torch import Tensor
 from idbpd.errors import DataError
 from idbpd.mtl import Penalty, worst_weighting
 from idbpd.mtl.bounds import paired_bootstrap, worst_case_bound
-from tests.mtl.bounds.group_mean import GroupMean
+from idbpd.mtl.worst_cases import Mean
 
 # The worst case of exponential losses at lambda = 1: E[l - eta]_+ = 1 gives eta = 0, and W = 1/2 + E[l^2] / 2.
 TRUE_EXPONENTIAL = 1.5
@@ -35,12 +35,11 @@ def test_the_bound_covers_the_truth_at_least_as_often_as_it_says() -> None:
 
 def test_the_paired_bound_covers_the_truth_at_least_as_often_as_it_says() -> None:
     # The mean loss of the one model is 1.1 times that of the other, and the samples are hard for both.
-    group = GroupMean(torch.zeros(100, dtype=torch.long))
     covered = 0
     for _ in range(100):
         alone = exponential(100)
         ours = alone * (0.8 + 0.6 * torch.rand(100, dtype=torch.float64))
-        bounds = paired_bootstrap(ours, alone, group, slack=0.1)
+        bounds = paired_bootstrap(ours, alone, Mean(), slack=0.1)
         assert (bounds.difference_bound <= 0) == (bounds.ratio_bound <= 1.1)
         covered += bounds.ratio_bound >= 1.1
     assert 0.9 <= covered / 100 < 1
@@ -61,14 +60,13 @@ def test_pairing_shows_what_two_bounds_could_not() -> None:
 def test_a_large_loss_of_the_training_part_is_taken_to_be_next() -> None:
     # One sample in a hundred has a loss of 5, and the test part happens to have none.
     losses, training = 0.2 * exponential(150), 0.2 * exponential(600)
-    mean = GroupMean(torch.zeros(150, dtype=torch.long))
     true = 0.99 * 0.2 + 0.01 * 5
-    assert worst_case_bound(losses, mean).bound < true
-    assert worst_case_bound(losses, mean, training=training).bound == pytest.approx(
-        worst_case_bound(losses, mean).bound, rel=0.1
+    assert worst_case_bound(losses, Mean()).bound < true
+    assert worst_case_bound(losses, Mean(), training=training).bound == pytest.approx(
+        worst_case_bound(losses, Mean()).bound, rel=0.1
     )
     training[:6] = 5.0
-    assert true < worst_case_bound(losses, mean, training=training).bound < 4 * true
+    assert true < worst_case_bound(losses, Mean(), training=training).bound < 4 * true
 
 
 def test_only_a_training_sample_that_is_worse_for_the_model_than_for_the_other_widens_the_ratio() -> None:
@@ -154,8 +152,7 @@ def test_a_worst_case_that_hangs_on_a_few_samples_has_no_bound() -> None:
 def test_a_loss_that_is_not_finite_shows_nothing(bad: float) -> None:
     losses, broken = exponential(50), exponential(50)
     broken[3] = bad
-    group = GroupMean(torch.zeros(50, dtype=torch.long))
-    for worst_case in (Penalty(1.0), group):
+    for worst_case in (Penalty(1.0), Mean()):
         assert worst_case_bound(broken, worst_case).bound == math.inf
         for pair in ((losses, broken), (broken, losses)):
             bounds = paired_bootstrap(*pair, worst_case, slack=0.1)

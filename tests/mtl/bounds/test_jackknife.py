@@ -5,7 +5,7 @@ from idbpd.errors import DataError
 from idbpd.mtl import Penalty, worst_weighting
 from idbpd.mtl.bounds import jackknife
 from idbpd.mtl.bounds.jackknife import pseudo_values, random_blocks
-from tests.mtl.bounds.group_mean import GroupMean
+from idbpd.mtl.worst_cases import GroupMixture, Mean
 
 
 def test_blocks_are_as_large_as_each_other_and_random() -> None:
@@ -27,7 +27,7 @@ def test_pseudo_values_are_those_of_every_block_left_out() -> None:
 
 def test_those_of_the_mean_loss_are_the_losses() -> None:
     losses = torch.rand(30, dtype=torch.float64)
-    values = pseudo_values(losses, GroupMean(torch.zeros(30, dtype=torch.long)), torch.arange(30))
+    values = pseudo_values(losses, Mean(), torch.arange(30))
     torch.testing.assert_close(values, losses, rtol=1e-10, atol=1e-12)
 
 
@@ -44,7 +44,7 @@ def test_they_take_away_the_bias_of_few_samples() -> None:
 def test_a_worst_case_is_told_which_samples_are_left() -> None:
     losses = torch.rand(12, dtype=torch.float64)
     groups = torch.arange(12) % 2
-    values = pseudo_values(losses, GroupMean(groups), torch.arange(12))
+    values = pseudo_values(losses, GroupMixture(groups, ("a", "b"), ("side",), 1e-9), torch.arange(12))
     worse = int(losses[groups == 1].mean() > losses[groups == 0].mean())
     left_out = int((groups == worse).nonzero()[0])
     kept = torch.arange(12) != left_out

@@ -12,13 +12,13 @@ from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.parameters import (
-    CalibrationParameters,
     ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,
     ProblemSettings,
     SplitParameters,
+    TrainingParameters,
 )
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.row_split import split_rows
@@ -31,14 +31,14 @@ from idbpd.validation import validated
 
 SPLIT = SplitParameters(test_fraction=0.25, seed=0)
 FEATURES = FeatureParameters(scaling="none")
-CALIBRATION = CalibrationParameters(slack=0.1, max_steps=60, tolerance=1e-3)
+TRAINING = TrainingParameters(start="calibrated", max_steps=60, tolerance=1e-3)
 MODEL = ModelParameters(hidden=8)
 COMPUTE = ComputeParameters(device="cpu", dtype="float64")
 FINGERPRINT = {"data_sha256": "d", "split_sha256": "s"}
 
 
 def _search(grid: list[float]) -> WeightDecaySearchParameters:
-    return WeightDecaySearchParameters(margin=0.3, grid=grid, validation_fraction=0.25, max_steps=60)
+    return WeightDecaySearchParameters(grid=grid, validation_fraction=0.25, max_steps=60)
 
 
 def _problem(weight_decay: float | str) -> ProblemSettings:
@@ -46,15 +46,12 @@ def _problem(weight_decay: float | str) -> ProblemSettings:
 
 
 def _settle(
-    weight_decay: float | str,
-    grid: list[float],
-    calibration: CalibrationParameters = CALIBRATION,
-    cache: ContentStore | None = None,
+    weight_decay: float | str, grid: list[float], cache: ContentStore | None = None
 ) -> tuple[ProblemParameters, dict[str, Any]]:
     table = _table()
     unsettled = UnsettledExperiment(MODEL, _problem(weight_decay), COMPUTE, seed=0, fingerprint=FINGERPRINT)
     rows = split(table, Division(SPLIT, FEATURES)).rows
-    return settle_weight_decay(table, rows, _search(grid), Division(SPLIT, FEATURES), calibration, unsettled, cache)
+    return settle_weight_decay(table, rows, _search(grid), Division(SPLIT, FEATURES), TRAINING, unsettled, cache)
 
 
 def _validation_parts(table: TaskTable) -> Parts:
@@ -87,19 +84,20 @@ def test_auto_tries_the_neighbours_of_the_choice_and_keeps_them_for_the_next_run
     cache = ContentStore(tmp_path, "result of a weight decay")
     problem, choice = _settle("auto", grid, cache=cache)
     assert "kept from" not in caplog.text
-    sorted(tmp_path.iterdir())[0].write_text("{")  # of the three that were tried
-    assert _settle("auto", grid, cache=cache) == (problem, choice)
+    results = sorted(tmp_path.iterdir())
+    results[0].write_text("{")
+    again, same = _settle("auto", grid, cache=cache)
+    assert (again, same) == (problem, choice)
     assert "computing the result of a weight decay again" in caplog.text
-    assert "(2 of them kept from an earlier run: same data, model and seed)" in caplog.text
+    assert f"({len(results) - 1} of them kept from an earlier run: same data, model and seed)" in caplog.text
     assert problem.weight_decay == choice["weight_decay"] == 0.1
-    noise_learnt, chosen, nothing_learnt = choice["curve"]  # with less decay than the first nothing was tried
+    assert problem.alone == choice["alone"]
+    assert set(problem.alone) == {"constraint"}
+    noise_learnt, chosen, nothing_learnt = choice["curve"]
     assert [point["weight_decay"] for point in choice["curve"]] == grid[1:]
-    assert noise_learnt["ratios"]["constraint"] > 1.3 >= chosen["ratios"]["constraint"]
-    # A guess is as good here as there, and so keeps any limit that it set itself.
-    meant = [point["thresholds"]["constraint"] < point["guesses"]["constraint"] for point in choice["curve"]]
-    assert meant == [True, True, False]
-    assert nothing_learnt["ratios"]["constraint"] == pytest.approx(1 / 1.1, abs=1e-2)
-    assert chosen["worst_case_losses"]["constraint"] < nothing_learnt["worst_case_losses"]["constraint"]
+    for task in ("priority", "constraint"):
+        assert chosen["ratios"][task] < noise_learnt["ratios"][task]
+        assert chosen["ratios"][task] < nothing_learnt["ratios"][task] == pytest.approx(1, abs=1e-2)
     assert choice["split_sha256"] == "s"
     drawn = [line for line in draw_weight_decay_curve(choice).axes[0].get_lines() if line.get_marker() == "o"]
     for line, task in zip(drawn, ("priority", "constraint"), strict=True):
@@ -116,14 +114,10 @@ def test_a_warning_says_when_a_guess_would_be_better_on_unseen_data(
     assert said == (weight_decay == 0)
 
 
-def test_limits_set_by_hand_are_those_that_must_carry_over(caplog: pytest.LogCaptureFixture) -> None:
-    by_hand = CALIBRATION.model_copy(update={"threshold": 0.2})
-    _, choice = _settle("auto", [1e-2, 0.1], by_hand)
-    assert [point["thresholds"] for point in choice["curve"]] == [{"constraint": 0.2}] * 2
-    assert (
-        "no weight decay that was tried keeps the limit of the constraint task on the validation part to within 30 % "
-        "and better than a constant guess: the nearest is taken; see weight_decay_search.grid"
-    ) in caplog.text
+def test_a_task_alone_is_trained_with_a_weight_decay_of_its_own() -> None:
+    problem = _problem("auto").with_weight_decay(0.1, {"constraint": 0.3})
+    assert problem.of_task_alone("constraint").weight_decay == 0.3
+    assert problem.of_task_alone("priority").weight_decay == 0.1
 
 
 def test_validation_uses_only_the_training_part_and_keeps_groups_together() -> None:

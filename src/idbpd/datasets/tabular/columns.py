@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from idbpd.datasets.table import Origin, TaskTable
 from idbpd.datasets.tabular.column_names import GROUP_COLUMN, LABEL_PREFIX, require_column, require_names
 from idbpd.datasets.tabular.feature_roles import IDENTIFIER, Judged, Wishes, judge, why_not
+from idbpd.datasets.tabular.grouping_columns import grouping_columns, named_by_tasks
 from idbpd.datasets.tabular.leaks import warn_of_leaks
 from idbpd.datasets.tabular.targets import make_target, zeros_and_ones
 from idbpd.datasets.tabular.task_block import TaskBlock
@@ -30,6 +31,7 @@ class Roles:
     labels: Sequence[str] = ()  # instead of tasks: 0/1 columns that a split divides into tasks
     group: str | None = None
     ignore: Sequence[str] = ()
+    groups: Sequence[str] = ()  # for worst cases over groups, beside any other role
     features: Wishes = field(default_factory=Wishes)
     reading: Reading = field(default_factory=Reading)
 
@@ -87,6 +89,9 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTab
         targets=made,
         label_kind="labels",
         identifiers=_identifiers(columns, roles, judged, rows),
+        grouping=grouping_columns(
+            columns, dict.fromkeys([*roles.groups, *named_by_tasks(roles.tasks, names)]), roles.reading
+        ),
     )
     _say_duplicates(table)
     return table
@@ -95,6 +100,8 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTab
 def _check_roles(roles: Roles, names: Sequence[str], origin: Origin) -> None:
     """Every column that is named must be there, and have one role."""
     role_of: dict[str, str] = {}
+    for name in roles.groups:
+        require_column(name, names, origin)
     for key, columns in roles.by_key().items():
         for name in columns:
             require_column(name, names, origin)

@@ -1,6 +1,7 @@
 """A user's own table: CSV or Parquet, described in a few lines of YAML."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from kedro.io import DatasetError, Version
@@ -30,6 +31,7 @@ class TabularDataset(FileDataset[TaskTable]):
         single: {column: family, positive: single} # is it this value?
       ignore: [name] # neither feature nor target
       categorical: [branch] # categories, although they are numbers
+      groups: [name] # for a worst case over groups; needed only for columns that are ignored
       group: household # all rows of one household are in the same part, training or test
     ```
 
@@ -49,6 +51,7 @@ class TabularDataset(FileDataset[TaskTable]):
         tasks: dict[str, Any] | None = None,
         labels: list[str] | None = None,
         group: str | None = None,
+        groups: list[str] | None = None,
         ignore: list[str] | None = None,
         categorical: list[str] | None = None,
         numeric: list[str] | None = None,
@@ -85,6 +88,7 @@ class TabularDataset(FileDataset[TaskTable]):
         self._roles = Roles(
             tasks=() if tasks is None else read_tasks(tasks, place),
             group=None if group is None else str(group),
+            groups=_texts(groups, "groups", place),
             ignore=_texts(ignore, "ignore", place),
             features=Wishes(
                 categorical=_texts(categorical, "categorical", place),
@@ -110,9 +114,7 @@ class TabularDataset(FileDataset[TaskTable]):
             labels = self._labels
             if labels is None:
                 labels = [column for column in columns.column_names if column.startswith(LABEL_PREFIX)]
-            roles = Roles(
-                labels=labels, group=roles.group, ignore=roles.ignore, features=roles.features, reading=roles.reading
-            )
+            roles = replace(roles, labels=labels)
         return columns_to_table(columns, roles, origin)
 
     def _exists(self) -> bool:

@@ -82,7 +82,7 @@ class GroupMixture:
     def protects(self, task: str, size: int) -> str:
         """The groups, in words."""
         # Those without a sample are known by name only.
-        count = int(self.membership.unique().numel())
+        count = int((self.membership.bincount() > 0).sum())
         return (
             f"whatever mixture of the {count} groups of {' x '.join(self.columns)} the {size} samples of {task} come "
             f"from: the mean loss of the worst group (at most {self.smoothing * (1 - 1 / count) / 2:.2g} above the "

@@ -23,7 +23,7 @@ from idbpd.mtl.data import Task
 from idbpd.mtl.worst_cases.words import part_of, percent, rounded_up
 from idbpd.optim.sets.monotone_root import increasing_root
 
-SMOOTHING = 0.05
+SMOOTHING = 0.1
 
 
 @final

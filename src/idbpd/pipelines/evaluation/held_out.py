@@ -50,8 +50,9 @@ def check_held_out(
     gives, on the same test samples: what is hard for both models cancels. A limit set by hand is the limit on unseen
     data, too. The bounds are one-sided, and all of them hold together with the stated confidence.
 
-    ``reference`` is the limit on unseen data. ``upper_bound`` is comparable to it: the limit holds where the bound is at
-    most the reference. A bound that the samples cannot tell is None.
+    ``reference`` is the limit on unseen data. ``upper_bound`` is comparable to it: the limit holds where the bound is
+    at most the reference. A bound that the samples cannot tell is None. ``guesses`` are the worst-case losses of the
+    best constant answers of the training part.
     """
     ours = _losses(network, train, test, criteria)
     each = confidence_of_each(CONFIDENCE, len(promises))
@@ -72,7 +73,7 @@ def check_held_out(
         "verdict": overall.value,
         "holds": overall is Verdict.HOLDS,
         "tasks": tasks,
-        "guesses": {task.name: guess_loss(task, criteria) for task in test.tasks},
+        "guesses": {task.name: guess_loss(task, criteria, test[task.name]) for task in train.tasks},
     }
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -16,7 +17,7 @@ from idbpd.experiment.thresholds import GUESSING
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import choose
 from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
-from idbpd.pipelines.weight_decay.search import Parts, UnsettledExperiment, search
+from idbpd.pipelines.weight_decay.search import Found, Parts, Search, UnsettledExperiment
 
 logger = logging.getLogger(__name__)
 
@@ -47,26 +48,38 @@ def settle_weight_decay(
     begin = time.perf_counter()
     rules = weight_decay_search
     parts = parts_to_search_on(table.of_rows(rows["train"].numpy()), rules, division)
-    candidates, kept = search(rules, parts, unsettled, training.tolerance, weight_decay_cache)
-    chosen = choose(candidates)
+    search = Search(rules, parts, unsettled, training.tolerance, weight_decay_cache)
+    together = search.of([task.name for task in parts.fit.tasks])
+    by_task = {task.name: search.of([task.name]) for task in parts.fit.limited}
+    chosen = choose(together.candidates)
+    alone = {task: choose(found.candidates) for task, found in by_task.items()}
+    kept = together.kept + sum(found.kept for found in by_task.values())
     logger.info(
-        "weight decay %g: worst-case losses on a validation part as shares of a constant guess's: %s; "
+        "weight decay %g (%s): worst-case losses on a validation part as shares of a constant guess's: %s; "
         "%d numbers tried, %.1f s%s",
         chosen.weight_decay,
+        ", ".join(f"{task} alone {candidate.weight_decay:g}" for task, candidate in alone.items()),
         _in_words(chosen),
-        len(candidates),
+        sum(len(found.candidates) for found in (together, *by_task.values())),
         time.perf_counter() - begin,
         f" ({kept} of them kept from an earlier run: same data, model and seed)" if kept else "",
     )
-    _warn(chosen)
+    _warn(chosen, alone)
+    numbers = {task: candidate.weight_decay for task, candidate in alone.items()}
     choice = {
         "asked": asked,
         "weight_decay": chosen.weight_decay,
+        "alone": numbers,
         "validation_fraction": rules.validation_fraction,
         **unsettled.fingerprint,
-        "curve": [{**candidate._asdict(), "ratios": candidate.ratios} for candidate in candidates],
+        "curve": _curve(together),
+        "curves_alone": {task: _curve(found) for task, found in by_task.items()},
     }
-    return problem.with_weight_decay(chosen.weight_decay), choice
+    return problem.with_weight_decay(chosen.weight_decay, numbers), choice
+
+
+def _curve(found: Found) -> list[dict[str, Any]]:
+    return [{**candidate._asdict(), "ratios": candidate.ratios} for candidate in found.candidates]
 
 
 def parts_to_search_on(training_part: TaskTable, rules: WeightDecaySearchParameters, division: Division) -> Parts:
@@ -82,14 +95,15 @@ def _in_words(candidate: Candidate) -> str:
     return ", ".join(f"{task} {ratio:.2f}" for task, ratio in candidate.ratios.items())
 
 
-def _warn(chosen: Candidate) -> None:
-    """Say in which tasks even the best weight decay is no better than a guess."""
-    for task, ratio in chosen.ratios.items():
-        if ratio > GUESSING:
+def _warn(chosen: Candidate, alone: Mapping[str, Candidate]) -> None:
+    """Say which tasks are no better than a guess even with their best weight decay."""
+    for task in chosen.ratios:
+        best = alone.get(task, chosen)
+        if best.ratios[task] > GUESSING:
             logger.warning(
                 "the worst-case loss of the %s task on the validation part, %.4f, is not clearly below that of a "
                 "constant guess, %.4f: more samples or features, or a milder problem.worst_case may help",
                 task,
-                chosen.worst_case_losses[task],
-                chosen.guesses[task],
+                best.worst_case_losses[task],
+                best.guesses[task],
             )

@@ -1,9 +1,10 @@
 """Train with the weight decays of a grid that are worth trying, and measure each on the validation part."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -67,53 +68,98 @@ class Found(NamedTuple):
     kept: int
 
 
-def search(
-    parameters: WeightDecaySearchParameters,
-    parts: Parts,
-    unsettled: UnsettledExperiment,
-    tolerance: float,
-    cache: ContentStore | None,
-) -> Found:
-    """Try the numbers of the grid that are worth it; what an earlier run tried is taken from the cache.
+@dataclass(frozen=True)
+class Search:
+    """The search for a weight decay on the parts of a training part; results are kept in a cache.
 
     The first number is tried from the initial weights. Every other one starts from the weights of its neighbour and
     needs fewer steps, unless the neighbour learnt nothing: a large decay draws weights to zero, and a solve with a
     smaller decay does not get away from there.
     """
-    fingerprint = {"split_sha256": _parts_sha256(parts)}
-    network = build_network(unsettled.model, parts.fit, unsettled.seed)
-    criteria = criteria_of(unsettled.problem)
-    guesses = {task.name: guess_loss(task, criteria) for task in parts.fit.tasks}
-    around = {
-        **surroundings(resolve_device(unsettled.compute.device), network),
-        "search code (SHA-256)": code_sha256(parts=OWN_CODE),
-        "tolerance": tolerance,
-    }
-    kept: list[float] = []
-    reached: dict[float, tuple[Candidate, dict[str, Tensor]]] = {}
 
-    def attempt(weight_decay: float) -> Candidate:
-        experiment = unsettled.settled(weight_decay, fingerprint)
-        start = _neighbour(reached, weight_decay)
-        steps = parameters.max_steps if start is None else math.ceil(parameters.max_steps / WARM)
-        made_with = {
-            **experiment.made_with,
-            **around,
-            "steps": steps,
-            "first weights (SHA-256)": None if start is None else tensors_sha256(start),
+    parameters: WeightDecaySearchParameters
+    parts: Parts
+    unsettled: UnsettledExperiment
+    tolerance: float
+    cache: ContentStore | None
+
+    def of(self, tasks: Sequence[str]) -> Found:
+        """The numbers of the grid that are worth a try for these tasks together."""
+        fingerprint = {"split_sha256": self._sha256}
+        kept: list[float] = []
+        reached: dict[float, tuple[Candidate, dict[str, Tensor]]] = {}
+
+        def attempt(weight_decay: float) -> Candidate:
+            experiment = self.unsettled.settled(weight_decay, fingerprint)
+            start = _neighbour(reached, weight_decay)
+            steps = self.parameters.max_steps if start is None else math.ceil(self.parameters.max_steps / WARM)
+            made_with = {
+                **experiment.made_with,
+                **self._around,
+                "tasks": list(tasks),
+                "steps": steps,
+                "first weights (SHA-256)": None if start is None else tensors_sha256(start),
+            }
+            stored = None if self.cache is None else self.cache.get(made_with)
+            if stored is not None:
+                kept.append(weight_decay)
+                reached[weight_decay] = Candidate(**stored.record), stored.tensors
+            else:
+                reached[weight_decay] = self._try(experiment, tasks, start, steps)
+                if self.cache is not None:
+                    candidate, weights = reached[weight_decay]
+                    self.cache.put(made_with, candidate._asdict(), weights)
+            return reached[weight_decay][0]
+
+        return Found(explore(self.parameters.grid, attempt), len(kept))
+
+    def _try(
+        self, experiment: Experiment, tasks: Sequence[str], start: dict[str, Tensor] | None, steps: int
+    ) -> tuple[Candidate, dict[str, Tensor]]:
+        """Train the tasks together, each worst case as a share of that of a constant guess, and measure them.
+
+        One task alone is trained as it will be for its limit.
+        """
+        fit, problem = self.parts.fit, experiment.problem
+        built = experiment.build(fit, tasks[0], {})
+        criteria = criteria_of(problem)
+        shares = {task: 1 / self._guesses[task] for task in tasks if self._guesses[task] > 0}
+        if len(tasks) > 1 and shares:
+            oracle = FixedWeights(built.network, built.data, criteria, shares, problem.weight_decay, robust=True)
+            built = built._replace(oracle=oracle)
+        weights = built.initial_weights if start is None else built.placed(start)
+        what = tasks[0] if len(tasks) == 1 else "all tasks"
+        with Progress(f"weight decay {problem.weight_decay:g}, {what}", steps) as progress:
+            solution = solve(
+                built.oracle, weights, IDBPD(), max_steps=steps, tolerance=self.tolerance, callback=progress
+            )
+        weights = weights_of(solution)
+        quality = built.quality(weights, self.parts.validation, criteria)
+        candidate = Candidate(
+            problem.weight_decay,
+            {name: quality[name].worst_case_loss for name in tasks},
+            {name: dict([quality[name].headline]) for name in tasks},
+            {name: self._guesses[name] for name in tasks},
+        )
+        return candidate, weights
+
+    @cached_property
+    def _guesses(self) -> dict[str, float]:
+        criteria = criteria_of(self.unsettled.problem)
+        return {task.name: guess_loss(task, criteria) for task in self.parts.fit.tasks}
+
+    @cached_property
+    def _sha256(self) -> str:
+        return _parts_sha256(self.parts)
+
+    @cached_property
+    def _around(self) -> dict[str, Any]:
+        network = build_network(self.unsettled.model, self.parts.fit, self.unsettled.seed)
+        return {
+            **surroundings(resolve_device(self.unsettled.compute.device), network),
+            "search code (SHA-256)": code_sha256(parts=OWN_CODE),
+            "tolerance": self.tolerance,
         }
-        stored = None if cache is None else cache.get(made_with)
-        if stored is not None:
-            kept.append(weight_decay)
-            reached[weight_decay] = Candidate(**stored.record), stored.tensors
-        else:
-            candidate, weights = _try(experiment, parts, guesses, start, steps, tolerance)
-            reached[weight_decay] = candidate, weights
-            if cache is not None:
-                cache.put(made_with, candidate._asdict(), weights)
-        return reached[weight_decay][0]
-
-    return Found(explore(parameters.grid, attempt), len(kept))
 
 
 def _neighbour(
@@ -124,36 +170,6 @@ def _neighbour(
         return None
     candidate, weights = reached[min(reached, key=lambda tried: abs(tried - weight_decay))]
     return weights if candidate.score < GUESSING else None
-
-
-def _try(
-    experiment: Experiment,
-    parts: Parts,
-    guesses: dict[str, float],
-    start: dict[str, Tensor] | None,
-    steps: int,
-    tolerance: float,
-) -> tuple[Candidate, dict[str, Tensor]]:
-    """Train all tasks together, each worst case as a share of that of a constant guess, and measure them."""
-    fit, problem = parts.fit, experiment.problem
-    built = experiment.build(fit, fit.priority.name, {})
-    shares = {task: 1 / guess for task, guess in guesses.items() if guess > 0}
-    criteria = criteria_of(problem)
-    if shares:
-        oracle = FixedWeights(built.network, built.data, criteria, shares, problem.weight_decay, robust=True)
-        built = built._replace(oracle=oracle)
-    weights = built.initial_weights if start is None else built.placed(start)
-    with Progress(f"weight decay {problem.weight_decay:g}", steps) as progress:
-        solution = solve(built.oracle, weights, IDBPD(), max_steps=steps, tolerance=tolerance, callback=progress)
-    weights = weights_of(solution)
-    quality = built.quality(weights, parts.validation, criteria)
-    candidate = Candidate(
-        problem.weight_decay,
-        {name: found.worst_case_loss for name, found in quality.items()},
-        {name: dict([found.headline]) for name, found in quality.items()},
-        guesses,
-    )
-    return candidate, weights
 
 
 def _parts_sha256(parts: Parts) -> str:

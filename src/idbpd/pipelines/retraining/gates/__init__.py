@@ -5,12 +5,19 @@ A new gate is a file in this folder and a line in `GATES`. Gates are asked, and 
 
 from typing import Any
 
-from idbpd.pipelines.retraining.gates import feasible_held_out, feasible_train, not_worse_than_champion, residual
+from idbpd.pipelines.retraining.gates import (
+    better_than_guess,
+    feasible_train,
+    holds_on_unseen,
+    not_worse_than_champion,
+    residual,
+)
 from idbpd.pipelines.retraining.gates.protocol import Evidence, Gate, GateOptions, GateResult
 
 GATES: tuple[Gate[Any], ...] = (
     feasible_train.GATE,
-    feasible_held_out.GATE,
+    holds_on_unseen.GATE,
+    better_than_guess.GATE,
     residual.GATE,
     not_worse_than_champion.GATE,
 )

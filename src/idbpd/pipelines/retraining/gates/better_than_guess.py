@@ -1,0 +1,20 @@
+"""Every task is better than a constant guess."""
+
+from idbpd.pipelines.retraining.gates.protocol import Evidence, Gate, GateOptions, GateResult
+
+
+def check(evidence: Evidence, options: GateOptions) -> list[GateResult]:  # noqa: ARG001 - there is nothing to set
+    """The worst-case loss of every task on the test part, against the best answer that ignores the features."""
+    return [
+        GateResult(
+            f"better_than_guess_{name}",
+            evidence.held_out[name],
+            guess,
+            evidence.held_out[name] < guess,
+            "worst-case loss, test, against the best constant guess",
+        )
+        for name, guess in evidence.certificate["held_out"]["guesses"].items()
+    ]
+
+
+GATE = Gate(GateOptions, check)
