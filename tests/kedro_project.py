@@ -52,7 +52,7 @@ class KedroProject:
 
     def configure(self, file: str, content: str | Mapping[str, Any]) -> None:
         """Write a file of ``conf/local``."""
-        text = content if isinstance(content, str) else yaml.safe_dump(dict(content))
+        text = content if isinstance(content, str) else yaml.safe_dump(dict(content), sort_keys=False)
         (self.path / "conf" / "local" / file).write_text(text)
 
     def kedro(

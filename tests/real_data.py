@@ -12,3 +12,8 @@ needs_real_data = pytest.mark.skipif(
     not all((ROOT / name).exists() for name in NEEDED),
     reason="the published data are not here; set IDBPD_DATA to a folder that has them",
 )
+
+needs_tables = pytest.mark.skipif(
+    not all((ROOT / name).exists() for name in ("adult/adult.data", "adult/adult.test", "student/student-mat.csv")),
+    reason="the published tables (adult, student) are not here; set IDBPD_DATA to a folder that has them",
+)

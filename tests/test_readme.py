@@ -33,15 +33,24 @@ def test_every_command_exists() -> None:
         assert {word for word in command.split() if word.startswith("--")} <= options
 
 
-def test_the_block_for_another_data_set_loads_a_table(tmp_path: Path) -> None:
+def test_the_block_for_a_table_of_ones_own_loads_a_table(tmp_path: Path) -> None:
     (block,) = _blocks("yaml")
     (entry,) = yaml.safe_load(block).values()
-    path = tmp_path / "mine.csv"
-    path.write_text("age,label_a,label_b,label_c,label_d\n1.5,0,1,0,1\n2.5,1,0,1,0\n")
-    table = AbstractDataset.from_config("mine", {**entry, "filepath": str(path)}).load()
+    path = tmp_path / "customers.csv"
+    rows = [
+        f"{20 + row * 7 % 41},{'yes' if row % 3 else 'no'},{10.5 + row % 17},{'abc'[row % 3]},{row % 2},{(row // 2) % 2}"
+        for row in range(60)
+    ]
+    path.write_text("\n".join(["age,churned,next_month,next_plan,sports,music", *rows]))
+    table = AbstractDataset.from_config("customers", {**entry, "filepath": str(path)}).load()
     assert table.feature_names == ("age",)
-    assert table.label_names == ("label_a", "label_b", "label_c", "label_d")
-    assert list(table.tasks) == ["important", "limited"]
+    assert {target.task: target.kind for target in table.targets} == {
+        "churn": "binary",
+        "spend": "number",
+        "plan": "classes",
+        "topics": "labels",
+    }
+    assert table.targets[1].options == {"slack": 0.2}
 
 
 def test_the_map_shows_folders_that_exist() -> None:

@@ -14,12 +14,7 @@ from kedro.io import AbstractDataset, DatasetError, Version
 from idbpd.datasets import TableValidator, TabularDataset
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError, InputError
-from tests.real_data import ROOT
-
-needs_tables = pytest.mark.skipif(
-    not all((ROOT / name).exists() for name in ("adult/adult.data", "student/student-mat.csv")),
-    reason="the published tables are not here; set IDBPD_DATA to a folder that has them",
-)
+from tests.real_data import ROOT, needs_tables
 
 CSV = """age,ward,flu,stroke,visit,name
 61,east,0,1,7,"Smith, Ann"
