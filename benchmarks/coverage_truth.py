@@ -45,7 +45,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {
 PAIRS: dict[str, tuple[Distribution, Distribution]] = {
     name: (_scaled(distribution, 1.1), distribution)
     for name, distribution in DISTRIBUTIONS.items()
-    if name != "uniform"
+    if name in ("exponential", "1 % large", "lognormal")
 }
 PAIRS["1 % large, alone none"] = (DISTRIBUTIONS["1 % large"], _scaled(DISTRIBUTIONS["exponential"], 0.2))
 # Where losses are clipped for the bounds that need bounded ones.
