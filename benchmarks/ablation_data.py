@@ -112,7 +112,7 @@ def prepared(dataset: str, setting: str, seed: int, folder: Path) -> dict[str, A
 
 
 def _experiment(setting: Setting, seed: int, fingerprint: dict[str, str]) -> Experiment:
-    problem = ProblemParameters(**{"lambda": setting.regularisation, "weight_decay": setting.weight_decay})
+    problem = ProblemParameters.model_validate({"lambda": setting.regularisation, "weight_decay": setting.weight_decay})
     return Experiment(MODEL, problem, COMPUTE, seed, fingerprint)
 
 

@@ -51,7 +51,7 @@ def _data(samples: int, features: int) -> MultiTaskData:
 def main() -> None:
     """Print one line per size."""
     model, parameters = ModelParameters(hidden=100), CheckpointParameters()
-    problem = ProblemParameters(**{"lambda": 0.1, "weight_decay": 1e-3})
+    problem = ProblemParameters.model_validate({"lambda": 0.1, "weight_decay": 1e-3})
     compute = ComputeParameters(device="cpu", dtype="float32")
     print(f"{'size':14}{'state':>9}{'step':>11}{'write':>10}{'every':>9}{'share':>9}")
     for name, size in SIZES.items():

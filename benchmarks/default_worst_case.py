@@ -1,6 +1,6 @@
 """Which worst case should be the default? Models under several worst cases, judged on unseen data.
 
-    python benchmarks/default_worst_case.py --splits 0 1 2 --candidates share=0.5 penalty=1 --datasets wine pupils
+    python -m benchmarks.default_worst_case --splits 0 1 2 --candidates share=0.5 penalty=1 --datasets wine pupils
 
 For every data set, split and candidate: choose the weight decay, calibrate, train under the limits, and train the usual
 model with equal weights of the mean losses; measure on the test part. A line per run is printed, then a table:
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import yaml
+from benchmarks.real_tables import TABLES, table_of
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
@@ -48,7 +49,6 @@ from idbpd.pipelines.training.nodes import train_constrained
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
 from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
 from idbpd.pipelines.weight_decay.search import UnsettledExperiment
-from real_tables import TABLES, table_of
 
 PROJECT = Path(__file__).parents[1]
 USUAL = {"binary": "accuracy", "classes": "accuracy", "labels": "accuracy", "distribution": "hit_rate", "number": "r2"}
@@ -85,7 +85,7 @@ def measure(dataset: str, split_seed: int, candidate: str, rows: int) -> Run:
     table = sampled(table_of(dataset), rows)
     given = parameters()
     worst_case = candidate_of(candidate)
-    problem_settings = ProblemSettings(**{**given["problem"], **worst_case})
+    problem_settings = ProblemSettings.model_validate({**given["problem"], **worst_case})
     model, compute = ModelParameters(**given["model"]), ComputeParameters(**given["compute"])
     calibration = CalibrationParameters(**given["calibration"])
     training = TrainingParameters(**{**given["training"], "method": "idbpd", "max_steps": 600})

@@ -11,6 +11,7 @@ the worst-case loss of the priority task and the first measure of quality of bot
 
 import argparse
 import itertools
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from kedro.framework.startup import bootstrap_project
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.calibration import calibrate, weights_alone
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,
@@ -35,7 +36,7 @@ from idbpd.experiment.problem import Experiment, criteria_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import TaskQuality, measure_quality
-from idbpd.pipelines.evaluation.held_out import check_held_out
+from idbpd.pipelines.evaluation.held_out import Promise, check_held_out
 from idbpd.pipelines.training.comparison_nodes import train_unconstrained
 from idbpd.pipelines.training.nodes import train_constrained
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
@@ -51,8 +52,8 @@ class Row(NamedTuple):
 
     weight_decay: float
     threshold: float
-    ratio: float  # worst-case loss of the constraint task on the test part / threshold
-    bound: float  # its bootstrap upper bound / threshold
+    ratio: float  # worst-case loss of the constraint task on the test part / its limit there
+    bound: float  # its upper bound / the same
     constrained: tuple[TaskQuality, TaskQuality]  # priority task, constraint task
     unconstrained: tuple[TaskQuality, TaskQuality]
 
@@ -63,13 +64,14 @@ def measure(table: TaskTable, parameters: dict[str, Any], split_seed: int, seed:
     features, model = FeatureParameters(**parameters["features"]), ModelParameters(**parameters["model"])
     calibration = CalibrationParameters(**parameters["calibration"])
     compute = ComputeParameters(**parameters["compute"])
+    training = TrainingParameters(**parameters["training"])
     train, test, _, _, rows, fingerprint = split(table, Division(splitting, features))
     unsettled = UnsettledExperiment(model, ProblemSettings(**parameters["problem"]), compute, seed, fingerprint)
     rules = WeightDecaySearchParameters(**parameters["weight_decay_search"])
-    problem, _ = settle_weight_decay(table, rows, rules, Division(splitting, features), calibration, unsettled)
+    problem, _ = settle_weight_decay(table, rows, rules, Division(splitting, features), training, unsettled)
     experiment = Experiment(model, problem, compute, seed, fingerprint)
-    threshold, start, _ = calibrate(train, calibration, experiment)
-    shared = (start, TrainingParameters(**parameters["training"]), experiment)
+    threshold, start, alone = calibrate(train, calibration, experiment)
+    shared = (start, training, experiment)
     weights, *_ = train_constrained(train, threshold, *shared)
     unconstrained = train_unconstrained(train, *shared)
 
@@ -80,14 +82,19 @@ def measure(table: TaskTable, parameters: dict[str, Any], split_seed: int, seed:
 
     limit = threshold["threshold"]
     name = train.limited[0].name
-    held_out = check_held_out(trained_network(model, train, weights), test, {name: limit}, criteria_of(problem))[
-        "tasks"
-    ][name]
+    held_out = check_held_out(
+        trained_network(model, train, weights),
+        lambda task: trained_network(model, train, weights_alone(alone, task)),
+        train,
+        test,
+        {name: Promise(limit, calibration.slack)},
+        criteria_of(problem),
+    )["tasks"][name]
     return Row(
         problem.weight_decay,
         limit,
-        held_out["worst_case_loss"] / limit,
-        held_out["upper_bound"] / limit,
+        held_out["worst_case_loss"] / held_out["reference"],
+        (held_out["upper_bound"] or math.inf) / held_out["reference"],
         judged(weights),
         judged(unconstrained),
     )

@@ -117,7 +117,7 @@ def measure(dataset: str, budget: argparse.Namespace) -> dict[str, Any]:
     """Calibrate, run all, print a line each."""
     train = training_part(dataset)
     model, compute = ModelParameters(hidden=budget.hidden), ComputeParameters(device="cpu", dtype="float32")
-    problem = ProblemParameters(**{"lambda": budget.regularisation, "weight_decay": 0.0})
+    problem = ProblemParameters.model_validate({"lambda": budget.regularisation, "weight_decay": 0.0})
     (limited,) = train.limited
     alone = build_problem(train, limited.name, {}, model, problem, compute, budget.seed)
     watch = Watch(budget.calibration_seconds)

@@ -28,7 +28,7 @@ def _bundled(load: Callable[..., Any], tasks: dict[str, Any], **columns: Callabl
 
 def _adult() -> TaskTable:
     return TabularDataset(
-        filepath=[str(PUBLISHED / "adult/adult.data"), str(PUBLISHED / "adult/adult.test")],  # type: ignore[arg-type]
+        filepath=[str(PUBLISHED / "adult/adult.data"), str(PUBLISHED / "adult/adult.test")],
         ignore=["fnlwgt"],
         tasks={
             "income": "classification",

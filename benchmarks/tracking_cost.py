@@ -46,7 +46,10 @@ def training_seconds() -> float:
     table = ComposedDigitsDataset(pairs=4000, seed=0).load()
     splitting = SplitParameters(test_fraction=0.2, seed=0)
     train, *_, fingerprint = split(table, Division(splitting, FeatureParameters(scaling="none")))
-    model, problem = ModelParameters(hidden=100), ProblemParameters(**{"lambda": 0.1, "weight_decay": 1e-3})
+    model, problem = (
+        ModelParameters(hidden=100),
+        ProblemParameters.model_validate({"lambda": 0.1, "weight_decay": 1e-3}),
+    )
     compute = ComputeParameters(device="cpu", dtype="float32")
     calibration = CalibrationParameters(slack=0.1, max_steps=200, tolerance=1e-3)
     experiment = Experiment(model, problem, compute, seed=0, fingerprint=fingerprint)

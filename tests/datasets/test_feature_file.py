@@ -20,12 +20,12 @@ def _load(path: Path) -> FeatureFile:
     return FeatureFileDataset(file=str(path), parameter="input").load()
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "arff"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "CSV.gz", "parquet", "arff"])
 def test_the_columns_are_read_as_they_are_with_their_gaps(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"table.{kind}"
     frame = pd.DataFrame({"age": [1, 3], "flag": [0, 1], "size": [2.0, None]})
-    if kind == "csv":
-        frame.to_csv(path, index=False)
+    if kind in ("csv", "tsv", "CSV.gz"):
+        frame.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
     elif kind == "parquet":
         frame.to_parquet(path)
     else:

@@ -13,7 +13,7 @@ def _dataset(path: Path) -> TypedJsonDataset:
 
 def test_saved_values_are_loaded_under_their_public_names(tmp_path: Path) -> None:
     dataset = _dataset(tmp_path / "made" / "problem.json")
-    problem = ProblemParameters(**{"lambda": 0.1, "weight_decay": 4e-3})
+    problem = ProblemParameters.model_validate({"lambda": 0.1, "weight_decay": 4e-3})
     dataset.save(problem)
     assert '"lambda": 0.1' in (tmp_path / "made" / "problem.json").read_text()
     assert dataset.load() == problem

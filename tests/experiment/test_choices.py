@@ -99,9 +99,19 @@ def test_lambda_is_the_option_of_the_penalty_and_the_default_is_the_papers() -> 
     assert problem.model_dump(by_alias=True) == {
         "lambda": 0.3,
         "loss": "auto",
-        "worst_case": "penalty",
+        "worst_case": "auto",
         "weight_decay": 0.5,
+        "alone": {},
     }
+
+
+def test_without_lambda_the_worst_case_is_the_share() -> None:
+    task = Task("only", ("a", "b"), torch.arange(2), torch.eye(2))
+    without, named = (
+        ProblemParameters.model_validate({"weight_decay": 0.0, **more}) for more in ({}, {"worst_case": "penalty"})
+    )
+    assert criteria_of(without)(task).worst_case == Share(0.8)
+    assert criteria_of(named)(task).worst_case == Penalty(0.1)
 
 
 def test_a_task_has_its_own_worst_case_or_the_one_for_all() -> None:

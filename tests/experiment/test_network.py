@@ -158,7 +158,7 @@ def test_weights_alone_bring_the_network_back() -> None:
 
 def test_what_is_not_trained_stays_and_what_has_two_names_is_one() -> None:
     data, model = _data(), _model("FromElsewhere")
-    problem = ProblemParameters(**{"lambda": 0.1, "weight_decay": 0.1})
+    problem = ProblemParameters.model_validate({"lambda": 0.1, "weight_decay": 0.1})
     compute = ComputeParameters(device="cpu", dtype="float32")
     built = build_problem(data, "first", {"second": 0.5}, model, problem, compute, 0)
     assert list(built.initial_weights) == [
@@ -186,7 +186,7 @@ def test_the_problem_is_built_on_it() -> None:
         "first",
         {"second": 0.5},
         _model("TwoLayers"),
-        ProblemParameters(**{"lambda": 0.1, "weight_decay": 0.0}),
+        ProblemParameters.model_validate({"lambda": 0.1, "weight_decay": 0.0}),
         ComputeParameters(device="cpu", dtype="float64"),
         0,
     )

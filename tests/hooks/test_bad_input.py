@@ -65,7 +65,10 @@ def _error(output: str) -> str:
         ("--env nowhere", "conf/nowhere"),
         ("--pipeline predict", "parameter 'input' is missing; for example: kedro run --pipeline predict"),
         ("--pipeline predict --params input=a.csv,output=b.csv", "cannot read a.csv: no such file or directory"),
-        ("--pipeline predict --params input=a.xls,output=b.csv", "'a.xls' is not valid: the file name must end in"),
+        (
+            "--pipeline predict --params input=a.xls,output=b.csv",
+            "a.xls: a .xls file cannot be read; save the table as .csv",
+        ),
         ("--pipeline training", "'calibrated_weights' of an earlier stage does not exist; start with kedro run"),
     ],
 )

@@ -14,7 +14,7 @@ from idbpd.experiment.problem import Experiment
 from idbpd.mtl import MultiTaskData, Task
 
 MODEL = ModelParameters(hidden=6)
-PROBLEM = ProblemParameters(**{"lambda": 1.0, "weight_decay": 1e-3})
+PROBLEM = ProblemParameters.model_validate({"lambda": 1.0, "weight_decay": 1e-3})
 COMPUTE = ComputeParameters(device="cpu", dtype="float64")
 CALIBRATION = CalibrationParameters(slack=0.1, max_steps=40, tolerance=1e-4)
 TRAINING = TrainingParameters(start="calibrated", max_steps=40, tolerance=1e-4)

@@ -29,7 +29,7 @@ RETRAIN = RetrainParameters(
     margin=0.05,
     accept_other_tasks=False,
 )
-PROBLEM = ProblemParameters(**{"lambda": 0.5, "weight_decay": 0.0})
+PROBLEM = ProblemParameters.model_validate({"lambda": 0.5, "weight_decay": 0.0})
 UNSEEN: dict[str, Any] = {
     "tasks": {
         "limited": {

@@ -71,10 +71,10 @@ def _trained(table_file: Path, worst_case: Any, **of_tasks: Any) -> tuple[MultiT
     problem = ProblemParameters.model_validate({**GIVEN, "worst_case": worst_case})
     experiment = Experiment(ModelParameters(hidden=8), problem, COMPUTE, 0, parts.fingerprint)
     budget = {"max_steps": 300, "tolerance": 1e-3}
-    threshold, start, _ = calibrate(train, CalibrationParameters(slack=0.1, **budget), experiment)  # type: ignore[arg-type]
+    threshold, start, alone = calibrate(train, CalibrationParameters(slack=0.1, **budget), experiment)  # type: ignore[arg-type]
     training = TrainingParameters(start="calibrated", **budget)  # type: ignore[arg-type]
     weights, _, _, outcome = train_constrained(train, threshold, start, training, experiment)
-    certificate = certify(train, parts.test, weights, outcome, threshold, SPLIT, experiment)
+    certificate = certify(train, parts.test, weights, outcome, threshold, alone, SPLIT, experiment)
     built = experiment.build(train, "churn", {})
     losses = sample_losses(built.network_with(built.placed(weights)), built.data, criteria_of(problem))
     return train, certificate, losses

@@ -112,7 +112,7 @@ def test_a_file_with_gaps_is_scored_and_what_was_replaced_is_told(predict: Predi
     model = predict.train(seed=0)
     (predict.project.path / "table.csv").write_text("more,age\nx,1\ny,?\nz,old\n")
     output = predict()
-    assert "table.csv: columns of the model that are away: size" in output
+    assert "table.csv has no columns size, which the model knows: the usual value is taken for each" in output
     assert "scored 3 rows; in 3 of them values were missing or not known: see the column 'replaced'" in output
     scores = pd.read_csv(predict.project.path / "scores.csv")
     assert list(scores["replaced"]) == [

@@ -117,7 +117,7 @@ What is most often set for one run; conf/base/parameters*.yml has all of them:
     + _AS_WRITTEN
     + """\
 Pipelines; without one, all steps from the table to the report are run:
-  --pipeline predict --params input=rows.csv,output=answers.csv
+  --pipeline predict --params dataset=mine,input=rows.csv,output=answers.csv
   --pipeline retrain                  train, check, register if better
   --pipeline reproduce --params run_id=...
   --pipeline benchmark                compare methods; then --pipeline report

@@ -10,10 +10,10 @@ from kedro.io import AbstractDataset, DatasetError
 
 from idbpd.datasets.arff.reader import LabelNames, read_arff
 from idbpd.datasets.table import Origin
-from idbpd.datasets.tabular.reading import read_frame
+from idbpd.datasets.tabular.reading import read_frame, require_readable
 from idbpd.errors import ConfigurationError, DataError
 
-FORMATS = (".csv", ".parquet", ".arff")
+ARFF = ".arff"
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,13 @@ class FeatureFile:
 
 
 class FeatureFileDataset(AbstractDataset[NoReturn, FeatureFile]):
-    """A CSV, Parquet or ARFF file to score. The path is relative to the working directory."""
+    """A file to score: Parquet, ARFF, or text as CSV with any ending. The path is relative to the working directory."""
 
     def __init__(self, *, file: str | None, parameter: str, metadata: dict[str, Any] | None = None) -> None:
         """Take the path; ``parameter`` is the name of the parameter that set it, for errors."""
-        self._path = required_path(file, parameter, FORMATS)
+        self._path = required_path(file, parameter)
+        if self._path.suffix.lower() != ARFF:
+            require_readable(str(self._path))
         self.metadata = metadata
 
     def load(self) -> FeatureFile:
@@ -37,7 +39,7 @@ class FeatureFileDataset(AbstractDataset[NoReturn, FeatureFile]):
         name, content = str(self._path), self._content()
         if not content:
             raise DataError(f"{name}: the file is empty")
-        if self._path.suffix == ".arff":
+        if self._path.suffix.lower() == ARFF:
             table = read_arff(content, name, labels=LabelNames([], []))
             frame, origin = table.frame(slice(None)), table.origin
         else:
@@ -65,14 +67,14 @@ class FeatureFileDataset(AbstractDataset[NoReturn, FeatureFile]):
         return {"file": str(self._path)}
 
 
-def required_path(file: str | None, parameter: str, formats: Sequence[str]) -> Path:
-    """The path set by a parameter; a `ConfigurationError` if it is missing or has another format."""
+def required_path(file: str | None, parameter: str, formats: Sequence[str] = ()) -> Path:
+    """The path set by a parameter; a `ConfigurationError` if it is missing or in none of the formats."""
     if not file:
         raise ConfigurationError(
             f"parameter {parameter!r} is missing; for example: "
-            "kedro run --pipeline predict --params input=table.csv,output=scores.csv"
+            "kedro run --pipeline predict --params dataset=mine,input=table.csv,output=scores.csv"
         )
-    if Path(file).suffix not in formats:
+    if formats and Path(file).suffix not in formats:
         raise ConfigurationError(
             f"parameter {parameter!r} = {file!r} is not valid: the file name must end in {' or '.join(formats)}"
         )

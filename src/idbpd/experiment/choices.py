@@ -29,11 +29,10 @@ def chosen(given: Any, registry: Mapping[str, Callable[..., Any]], kind: str, **
     known = list(parameters)
     needed = [option for option in known if parameters[option].default is inspect.Parameter.empty]
     if not isinstance(options, dict):
-        meant = needed if len(needed) == 1 else known
-        if len(meant) != 1:
+        if not known or len(needed) > 1:
             how = f"takes {_listed(known)}, each by its name" if known else f"takes no options, got {options!r}"
             raise ValueError(f"the {kind} {name!r} {how}")
-        options = {meant[0]: options}
+        options = {known[0]: options}
     for option in options:
         if option not in known:
             raise ValueError(f"the {kind} {name!r} has no option {option!r}; it takes {_listed(known)}")

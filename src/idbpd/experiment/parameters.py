@@ -18,7 +18,6 @@ from pydantic import (
     RootModel,
     StrictInt,
     StrictStr,
-    ValidationInfo,
     create_model,
     field_validator,
     model_validator,
@@ -31,6 +30,7 @@ from idbpd.experiment.module_type import check_module
 from idbpd.mtl import LOSSES, WORST_CASES, Kind, default_loss
 
 AUTO = "auto"
+DEFAULT_LAMBDA = 0.1  # of the penalty, where it is chosen without a number
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Positive = Annotated[float, Field(gt=0)]
 
@@ -133,12 +133,13 @@ class _Problem(ParameterBlock):
     """The loss of a sample, and the worst case over samples: each a name, or ``{name: {option: value}}``.
 
     The loss ``auto`` is the usual one for the kind of each task. Another one is for the tasks whose kind it is for.
+    The worst case ``auto`` is the penalty of the paper where its lambda is set, and else the worst share of the data.
     """
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
-    regularisation: Annotated[float, AfterValidator(_above_zero), Field(alias="lambda")]
+    regularisation: Annotated[float, AfterValidator(_above_zero)] | None = Field(default=None, alias="lambda")
     loss: Any = AUTO
-    worst_case: Any = "penalty"
+    worst_case: Any = AUTO
 
     @field_validator("loss", mode="before")
     @classmethod
@@ -149,8 +150,10 @@ class _Problem(ParameterBlock):
 
     @field_validator("worst_case", mode="before")
     @classmethod
-    def _a_worst_case(cls, given: Any, info: ValidationInfo) -> Any:
-        chosen(given, WORST_CASES, "worst case", regularisation=info.data.get("regularisation", 1.0))
+    def _a_worst_case(cls, given: Any) -> Any:
+        if given == AUTO:
+            return given
+        chosen(given, WORST_CASES, "worst case", regularisation=DEFAULT_LAMBDA)
         return given
 
     def loss_choice(self, kind: Kind, of_task: Any = None) -> Choice:
@@ -165,10 +168,14 @@ class _Problem(ParameterBlock):
     def worst_case_choice(self, of_task: Any = None) -> Choice:
         """The worst case of a task: its own, or else the one for all tasks.
 
-        The option ``regularisation`` is what ``problem.lambda`` sets, where the choice states none.
+        The option ``regularisation`` is what ``problem.lambda`` sets, where the choice states none. ``auto`` is the
+        penalty where ``problem.lambda`` is set, and else the share.
         """
         given = self.worst_case if of_task is None else of_task
-        return chosen(given, WORST_CASES, "worst case", regularisation=self.regularisation)
+        if given == AUTO:
+            given = "share" if self.regularisation is None else "penalty"
+        regularisation = DEFAULT_LAMBDA if self.regularisation is None else self.regularisation
+        return chosen(given, WORST_CASES, "worst case", regularisation=regularisation)
 
 
 class ProblemParameters(_Problem):

@@ -1,5 +1,7 @@
 """A text file of values: its delimiter, its header, its quotes and its lines."""
 
+import logging
+
 import pyarrow as pa
 import pytest
 
@@ -65,3 +67,20 @@ def test_row_numbers_of_pandas_and_a_last_delimiter_are_no_columns(text: str) ->
 def test_another_column_without_a_name_is_refused() -> None:
     with pytest.raises(InputError, match=r"a.csv: column 2 has no name"):
         _read("x,,y\n1,2,3\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_the_encodings_of_spreadsheets_are_found(encoding: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    table, _ = read_csv("größe,x\nhöher €,1\n".encode(encoding), "a.csv")
+    assert table.to_pylist() == [{"größe": "höher €", "x": "1"}]
+    expected = (
+        "a.csv is not UTF-8 (line 1); it is read as cp1252, the encoding of Windows, which gives 'größe,x'; if that "
+        "is wrong, save it as UTF-8, or state its encoding in the block of the data set"
+    )
+    assert caplog.messages == ([expected] if encoding == "cp1252" else [])
+
+
+def test_a_stated_encoding_is_used() -> None:
+    table, _ = read_csv("ż,x\nł,1\n".encode("cp1250"), "a.csv", encoding="cp1250")
+    assert table.to_pylist() == [{"ż": "ł", "x": "1"}]

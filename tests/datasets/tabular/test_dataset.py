@@ -250,7 +250,7 @@ def test_another_encoding_can_be_named(tmp_path: Path) -> None:
         ('x,label:a,label:b\n"1\n",0,1\n\n2,0\n', "patients.csv, line 5: the row has 2 values, but the header"),
         ("x,label:a,label:b\n,0,1\n,1,0\n", "patients.csv: no column is left to predict from; left out: x (no values)"),
         ("label:a,label:b\n0,1\n1,0\n", "patients.csv: no column is left to predict from"),
-        (b"x,label:a,label:b\n1,0,1\n\xe4,1,0\n", "patients.csv, line 3: byte 0xe4 is not utf-8; name the file's enc"),
+        (b"x,label:a,label:b\n1,0,1\n\x81,1,0\n", "patients.csv, line 3: byte 0x81 is not utf-8; name the file's enc"),
         ("x,label:a\n1,0\n".encode("utf-16-le"), "patients.csv, line 1: zero byte; the file is not text, or needs"),
         (b"\x1f\x8bnot really", "patients.csv: a damaged gzip file: "),
     ],
@@ -275,8 +275,11 @@ def test_a_bad_file_is_named_with_the_line(tmp_path: Path, text: str | bytes, me
         ({"labels": ["xyz"]}, "has no column 'xyz'; its columns are age, ward, flu, stroke, visit, name"),
         ({"labels": ["flu"], "group": "patient"}, "has no column 'patient'"),
         ({"labels": ["flu"], "groups": ["wards"]}, "has no column 'wards'; did you mean 'ward'?"),
-        ({"labels": ["flu"], "groups": "ward"}, "'groups' is 'ward'; it is a list: groups: [ward]"),
-        ({"tasks": {"a": "flu"}, "ignore": "name"}, "'ignore' is 'name'; it is a list: ignore: [name]"),
+        (
+            {"tasks": {"a": "flu"}, "ignore": [["name"]]},
+            "'ignore' has ['name'] in it; it is a list of texts: ignore: [",
+        ),
+        ({"labels": ["Flu"]}, "has no column 'Flu'; did you mean 'flu'?"),
         ({"decimal": "comma"}, "decimal = 'comma' is not valid; it is ',' or '.'"),
         ({"filepath": []}, "'filepath' is an empty list"),
         ({"encoding": "klingon"}, "encoding 'klingon' is not known"),
@@ -290,6 +293,14 @@ def test_a_bad_block_is_named(tmp_path: Path, options: dict[str, Any], message: 
     with pytest.raises((DatasetError, InputError)) as error:
         AbstractDataset.from_config("patients", config).load()
     assert message in str(error.value)
+
+
+def test_one_name_needs_no_list(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"tasks": {"a": "flu"}, "missing": "A", "categorical": "age"}
+    one = _load(tmp_path, CSV, ignore="name", **options)
+    several = _load(tmp_path, CSV, ignore=["name"], **options)
+    assert one.feature_names == several.feature_names
+    assert "name" not in one.feature_names
 
 
 def test_a_file_without_a_header_is_told(tmp_path: Path) -> None:

@@ -136,7 +136,8 @@ def test_what_became_of_the_columns_is_told(caplog: pytest.LogCaptureFixture) ->
         "a value is missing, list them under 'missing'",
         "features: 1 number, 2 categories; left out: row (an identifier), comment (free text); name a column under "
         "'categorical' or 'numeric' to use it",
-        "features with missing values (and in how many rows): age (10), written as '?'",
+        "features with missing values (and in how many rows): age (10), written as '?'; if one is a value, see "
+        "'not_missing'",
     ]
 
 
@@ -151,4 +152,16 @@ def test_an_identifier_that_repeats_is_told(caplog: pytest.LogCaptureFixture) ->
     assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
         "column 'customer_id' is used as a number, but its name says that it identifies something; if rows with the "
         "same value belong together, write group: customer_id"
+    ]
+
+
+def test_a_column_of_numbers_with_a_word_for_missing_is_not_lost_without_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    judged = _judged({"x": [str(at) for at in range(30)] + ["unknown"] * 10, "y": ["1", "2"] * 20})
+    assert list(judged.left_out) == ["x"]
+    assert caplog.messages == [
+        "column 'x' is left out: all but 10 of its values are numbers; if the others ('unknown') mean that a value is "
+        "missing, list them under 'missing'"
     ]

@@ -33,7 +33,10 @@ def _target(task: Any, **columns: list[Any]) -> Target:
         (["<=50K", ">50K", "<=50K"], "binary", (">50K",), "<=50K"),
         (["a", "b", "a", "b"], "binary", ("b",), "a"),
         (["red", "blue", "red", "green", "blue", "green"], "classes", ("blue", "green", "red"), None),
-        (["10", "9", "2", "9", "10", "2"], "classes", ("2", "9", "10"), None),
+        (["10", "9", "2"] * 5, "classes", ("2", "9", "10"), None),
+        ([str(30 + at // 2) for at in range(16)], "number", ("x",), None),  # two rows for each are no classes
+        (["J", "N", "J"], "binary", ("J",), "N"),
+        (["vrai", "faux", "vrai"], "binary", ("vrai",), "faux"),
         ([str(number) for number in range(11)], "number", ("x",), None),
         (["1.5", "2", "3"], "number", ("x",), None),
         (["1,5", "2", "3"], "number", ("x",), None),
@@ -103,12 +106,13 @@ def test_the_kind_can_be_stated() -> None:
         (
             "x",
             [f"v{at // 2}" for at in range(4000)],
-            "column 'x' has 2000 different values in 4000 rows, too many for classes (at most 1000); a name, an",
+            "column 'x' has 2000 different values in 4000 rows, too many for classes (at most 1000), such as "
+            "'v0'; a name, an identifier or free text",
         ),
         (
             {"column": "x", "kind": "classes"},
             [str(at // 2) for at in range(4000)],
-            "too many for classes (at most 1000); set kind: number",
+            "too many for classes (at most 1000), such as '0'; set kind: number",
         ),
         ("x", ["1", "2.5", "inf"], "a.csv, line 4: task 't': column 'x' is infinite; numbers must be finite"),
         ("x", ["1", "2.5", "-1e39"], "a.csv, line 4: task 't': column 'x' is -1e+39, which is too large"),
@@ -187,3 +191,22 @@ def test_what_a_task_is_is_told(
     caplog.set_level(logging.INFO)
     _target(task, x=column)
     assert any(record.levelno == level and record.message.startswith(message) for record in caplog.records), caplog.text
+
+
+def test_numbers_far_from_all_others_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    column = [str(at % 50) for at in range(200)]
+    _target("x", x=column)
+    assert caplog.messages == []
+    _target({"column": "x", "loss": "huber"}, x=["-1e6", *column])
+    assert caplog.messages == []
+    _target("x", x=["-1e6", *column])
+    assert caplog.messages == [
+        "task 't': 1 of 201 values are far from all others, such as -1e+06 (nine of ten are from 2 to 47), and "
+        "outweigh them in a squared error: correct them if they are wrong, or soften them with tasks.t.loss=huber"
+    ]
+
+
+def test_labels_may_be_written_in_other_languages() -> None:
+    labels = _target(["x", "y"], x=["Ja", "nein"], y=["Falsch", "wahr"])
+    np.testing.assert_array_equal(labels.values, [[1, 0], [0, 1]])

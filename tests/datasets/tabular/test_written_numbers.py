@@ -18,6 +18,9 @@ from idbpd.datasets.tabular.written_numbers import Decimal, number_text, read_nu
         (["1 234", "12 345 678"], [1234, 12345678], None),
         (["1'234.5"], [1234.5], None),
         (["1e999"], [np.inf], None),
+        (["$1,234.50", "$7"], [1234.5, 7], "."),
+        (["898 317 €", "50 €", "-3€"], [898317, 50, -3], None),
+        (["12,5 %", "7"], [12.5, 7], ","),
     ],
 )
 def test_numbers_with_one_reading(words: list[str], numbers: list[float], decimal: str | None) -> None:
@@ -27,7 +30,9 @@ def test_numbers_with_one_reading(words: list[str], numbers: list[float], decima
     assert found.decimal == decimal
 
 
-@pytest.mark.parametrize("words", [[], ["1", "two"], ["1,234", "999"], ["007", "12"], ["1_0"], ["1,2,3"], ["0x1A"]])
+@pytest.mark.parametrize(
+    "words", [[], ["1", "two"], ["1,234", "999"], ["007", "12"], ["1_0"], ["1,2,3"], ["0x1A"], ["5 €", "$5"], ["€"]]
+)
 def test_no_number_or_no_certain_one(words: list[str]) -> None:
     assert read_numbers(words) is None
 
@@ -47,7 +52,8 @@ def test_a_point_is_no_decimal_sign_where_the_comma_is() -> None:
 
 
 def test_numbers_among_other_words_are_found() -> None:
-    assert which_are_numbers(["1", "-2.5", "007", "n.k.", "1,5"]).tolist() == [True, True, True, False, False]
+    words = ["1", "-2.5", "007", "n.k.", "1,5", "1.234,50", "12 %", "1,2,3"]
+    assert which_are_numbers(words).tolist() == [True, True, True, False, True, True, True, False]
 
 
 def test_a_whole_number_has_no_point_in_its_name() -> None:

@@ -76,10 +76,12 @@ def test_numbers_written_in_the_way_of_a_country_are_read_so() -> None:
         column.name, "number", column.values, written={"decimal": ",", "missing": ["-999", "none of it"]}
     )
     encoding = fit_encoding(table_of(column), np.arange(ROWS))
-    matrix, replaced = encode(_cells("age", ["1.234,5", "12,5", "1.234", 12.5, -999, "-999", "None of it"]), encoding)
-    assert matrix[:, 0].tolist() == [1234.5, 12.5, 1234, 12.5, 19.5, 19.5, 19.5]
-    assert replaced[:4] == [""] * 4
-    assert replaced[5] == "age missing, 19.5 used"
+    matrix, replaced = encode(
+        _cells("age", ["1.234,5", "12,5 €", "1.234", 12.5, "7%", -999, "-999", "None of it"]), encoding
+    )
+    assert matrix[:, 0].tolist() == [1234.5, 12.5, 1234, 12.5, 7, 19.5, 19.5, 19.5]
+    assert replaced[:5] == [""] * 5
+    assert replaced[6] == "age missing, 19.5 used"
 
 
 @pytest.mark.parametrize(

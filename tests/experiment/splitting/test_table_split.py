@@ -121,9 +121,13 @@ def test_by_position_every_sample_has_one_of_all_classes_in_each_task() -> None:
         ({"tasks": {"a": "0", "b": "1+6"}}, "task 'b': label 6 is out of range"),
         ({"tasks": {"a": [0], "b": [1, 0]}}, "label 'l0' stands in task 'a' and again in 'b'"),
         ({"tasks": {"a": [0, "l0"], "b": [1]}}, "label 'l0' stands in task 'a' and again in 'a'"),
-        ({"tasks": {"a": [0]}}, "there are 1 tasks; it takes one to improve and at least one to limit"),
+        ({"tasks": {"a": [0]}}, "there is one task, 'a'; it takes one to improve and at least one more"),
         ({"tasks": {"a": [0], "b": []}}, "task 'b' has no labels"),
-        ({"tasks": {"a": [0], "b/c": [1]}}, "task name 'b/c' is not valid: use letters, digits, '_' and '-'"),
+        (
+            {"tasks": {"a": [0], "b/c": [1]}},
+            "task name 'b/c' is not valid: use letters, digits, '_', '-' and blanks between them",
+        ),
+        ({"tasks": {"a": [0], "replaced": [1]}}, "task name 'replaced' is taken by a column of the answers"),
         ({"by": "position"}, "split.by = 'position', but the table has no positions; only composed images do"),
         ({"by": "position", "tasks": {"a": [0], "b": [1]}}, "split.by = 'position' makes the tasks itself"),
     ],
@@ -132,6 +136,12 @@ def test_tasks_that_make_no_sense_are_refused(parameters: dict[str, Any], messag
     with pytest.raises(ConfigurationError) as error:
         _split(_table(), **parameters)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["Kündigung", "kind of flower", "next-spend", "2nd"])
+def test_a_task_may_have_any_name_of_letters(name: str) -> None:
+    train, _ = _split(_table(), tasks={name: [0], "b": [1]})
+    assert [task.name for task in train.tasks] == [name, "b"]
 
 
 def test_both_parts_have_the_label_frequencies_of_the_whole() -> None:
@@ -176,6 +186,13 @@ def test_groups_are_divided_so_that_a_label_of_few_groups_is_on_both_sides() -> 
         train, test = _split(table, seed=seed)
         shares = [float((part["constraint"].targets[:, 0] > 0).sum() / len(part.features)) for part in (train, test)]
         assert shares == pytest.approx([0.6, 0.6], abs=0.16)
+
+
+def test_one_group_cannot_be_divided() -> None:
+    with pytest.raises(
+        DataError, match="all 400 rows are of one group, and a group is not divided, so there is no test"
+    ):
+        _split(_table(groups=np.zeros(400, dtype=np.int64)))
 
 
 def test_without_a_test_part_the_training_data_are_measured() -> None:

@@ -1,6 +1,7 @@
 """Which tasks a table has, which of them has priority, and how their targets become those of a part."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -162,3 +163,24 @@ def test_a_split_depends_on_the_loss_of_a_task_but_not_on_its_limit() -> None:
         for options in ({}, {"limit": 0.5}, {"loss": "huber"})
     )
     assert plain == limited != huber
+
+
+def test_a_category_with_rare_values_only_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    table = _table()
+    towns = Column("town", "category", np.arange(len(table), dtype=np.int32), tuple(map(str, range(len(table)))))
+    assert isinstance(table.features, tuple)
+    split(
+        replace(table, features=(*table.features, towns), feature_names=(*table.feature_names, "town")),
+        _division(),
+    )
+    assert [message for message in caplog.messages if "town" in message] == [
+        "column 'town' says nothing to the model: each of its 150 values is in too few rows to learn from; a coarser "
+        "column (a region for a town) would help"
+    ]
+
+
+def test_a_wrong_option_in_the_block_of_the_data_set_is_named() -> None:
+    first, *others = _targets()
+    targets = (first, replace(others[0], options={"slak": 0.2}), *others[1:])
+    with pytest.raises(ConfigurationError, match=rf"'tasks.{others[0].task}.slak'; did you mean 'tasks.*slack'"):
+        split(_table(targets), _division())

@@ -75,7 +75,7 @@ def test_the_groups_come_with_the_task() -> None:
     torch.testing.assert_close(weights, torch.tensor([0.0, 0.5, 0.5], dtype=torch.float64))
     assert worst_case.protects("churn", 3) == (
         "whatever mixture of the 2 groups of region the 3 samples of churn come from: the mean loss of the worst group "
-        "(at most 0.0025 above the stated value, by smoothing)"
+        "(at most 0.0075 above the stated value, by smoothing)"
     )
     bare = Task("churn", ("yes",), torch.arange(3), torch.zeros(3, 1))
     with pytest.raises(ValueError, match="the samples of the task 'churn' have no groups of sex x race"):

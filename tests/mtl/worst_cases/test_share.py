@@ -38,7 +38,7 @@ def test_it_is_below_the_plain_tail_mean_by_at_most_the_stated_error(share: floa
 
 def test_most_samples_have_no_weight() -> None:
     losses = torch.empty(1000, dtype=torch.float64).exponential_()
-    assert 100 <= (worst_weighting(losses, Share(0.1)).weights > 0).sum() < 150
+    assert 100 <= (worst_weighting(losses, Share(0.1, 0.05)).weights > 0).sum() < 150
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e12])

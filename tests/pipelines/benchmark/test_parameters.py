@@ -25,11 +25,6 @@ def test_the_papers_setting_is_that_of_its_environment(block: str) -> None:
     assert changes[block] == _parameters("paper")[block]
 
 
-def test_the_products_setting_has_the_default_lambda() -> None:
-    base = _parameters("base")
-    assert base["benchmark"]["changes"]["product"]["problem"]["lambda"] == base["problem"]["lambda"]
-
-
 def test_all_methods_are_those_of_the_registry_in_its_order() -> None:
     given = _parameters("base")["benchmark"]
     assert BenchmarkParameters(**given).methods == list(METHODS)

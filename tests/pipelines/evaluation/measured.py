@@ -16,10 +16,25 @@ CERTIFICATE: dict[str, Any] = {
         "topics": {"threshold": 0.5, "constraint": 0.0, "multiplier": 1.0},
     },
     "held_out": {
+        "verdict": "BROKEN",
         "holds": False,
         "tasks": {
-            "hours": {"upper_bound": 0.82, "holds": False},
-            "topics": {"upper_bound": 0.49, "holds": True},
+            "hours": {
+                "upper_bound": 0.82,
+                "reference": 0.7,
+                "verdict": "BROKEN",
+                "holds": False,
+                "rows": 100,
+                "rows_needed": None,
+            },
+            "topics": {
+                "upper_bound": 0.49,
+                "reference": 0.5,
+                "verdict": "HOLDS",
+                "holds": True,
+                "rows": 100,
+                "rows_needed": None,
+            },
         },
     },
 }

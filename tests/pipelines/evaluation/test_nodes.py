@@ -50,7 +50,7 @@ def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess() -> None
     weights, history, clock, outcome = train_constrained(train, threshold, *shared)
     equal = train_equal_weights(train, *shared)
     others = (train_unconstrained(train, *shared), equal, alone, equal)  # the best fixed weights could be these
-    certificate = certify(train, test, weights, outcome, threshold, SPLIT, EXPERIMENT)
+    certificate = certify(train, test, weights, outcome, threshold, alone, SPLIT, EXPERIMENT)
     tables = compare(train, test, weights, *others, certificate, MODEL, PROBLEM, SPLIT)
     quality, summary, comparison, labels, verdicts = tables
 

@@ -30,7 +30,7 @@ THRESHOLD: dict[str, Any] = {"threshold": 0.5}
 TUNING = TuningParameters(max_steps=5, seconds=None)
 TRAINING = TrainingParameters(start="calibrated", max_steps=7, tolerance=1e-3)
 MODEL, COMPUTE = ModelParameters(hidden=4), ComputeParameters(device="cpu", dtype="float32")
-PROBLEM = ProblemParameters(**{"lambda": 0.1, "weight_decay": 0.0})
+PROBLEM = ProblemParameters.model_validate({"lambda": 0.1, "weight_decay": 0.0})
 EXPERIMENT = Experiment(MODEL, PROBLEM, COMPUTE, seed=3, fingerprint=FINGERPRINT)
 MADE_WITH = {
     **EXPERIMENT.made_with,

@@ -27,7 +27,8 @@ def require_column(wanted: str, names: Sequence[str], origin: Origin) -> None:
     """Raise a `ConfigurationError` if the table has no column of that name."""
     if wanted in names:
         return
-    close = get_close_matches(wanted, names, n=1)
+    close = [name for name in names if name.casefold() == wanted.strip().casefold()]
+    close = close or get_close_matches(wanted, names, n=1)
     if close:
         hint = f"; did you mean {close[0]!r}?"
     elif all(_is_number(name) for name in names):

@@ -1,7 +1,9 @@
 """Read a text file of values with a header: every value is a text, and every row knows its line."""
 
+import codecs
 import csv
 import io
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,12 +19,15 @@ from idbpd.errors import ConfigurationError, DataError
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 ROWS_TO_JUDGE = 20  # of the file, to find its delimiter
+NOT_WINDOWS = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")  # bytes without a meaning in cp1252
+
+logger = logging.getLogger(__name__)
 
 
 def read_csv(
-    content: bytes, name: str, *, delimiter: str | None = None, encoding: str = "utf-8"
+    content: bytes, name: str, *, delimiter: str | None = None, encoding: str | None = None
 ) -> tuple[pa.Table, Origin]:
-    """The columns of a CSV file as texts, and the lines of its rows; without a delimiter it is found."""
+    """The columns of a CSV file as texts, and the lines of its rows; delimiter and encoding are found if not stated."""
     text = _decoded(content, name, encoding)
     chosen = delimiter or find_delimiter(text)
     # Arrow knows a quoted value only where the quote follows the delimiter at once; many people write a blank between.
@@ -134,7 +139,8 @@ def _row_numbers(values: Sequence[str | None]) -> bool:
     return len(set(values)) == len(values) and all(value is not None and value.strip().isdigit() for value in values)
 
 
-def _decoded(content: bytes, name: str, encoding: str) -> str:
+def _decoded(content: bytes, name: str, stated: str | None) -> str:
+    encoding = stated or _encoding_of(content, name)
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
@@ -152,6 +158,32 @@ def _decoded(content: bytes, name: str, encoding: str) -> str:
     if not text.strip():
         raise DataError(f"{name}: the file is empty")
     return text
+
+
+def _encoding_of(content: bytes, name: str) -> str:
+    """The encoding of a text: UTF-8 with or without a mark, UTF-16 with one, and else that of Windows.
+
+    Excel saves all three as CSV. A text in another encoding is seldom valid UTF-8, so the order is safe.
+    """
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        if b"\0" in content or any(byte in content for byte in NOT_WINDOWS):
+            return "utf-8"
+        begin = max(content.rfind(b"\n", 0, error.start) + 1, error.start - 10)
+        shown = content[begin : error.start + 10].decode("cp1252").splitlines()[0]
+        logger.warning(
+            "%s is not UTF-8 (line %d); it is read as cp1252, the encoding of Windows, which gives %r; if that is "
+            "wrong, save it as UTF-8, or state its encoding in the block of the data set",
+            name,
+            line,
+            shown,
+        )
+        return "cp1252"
+    return "utf-8"
 
 
 def _lines(content: bytes, rows: int, delimiter: str) -> NDArray[np.int64] | None:

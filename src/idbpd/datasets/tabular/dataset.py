@@ -1,6 +1,6 @@
 """A user's own table: CSV or Parquet, described in a few lines of YAML."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -51,16 +51,16 @@ class TabularDataset(FileDataset[TaskTable]):
         tasks: dict[str, Any] | None = None,
         labels: list[str] | None = None,
         group: str | None = None,
-        groups: list[str] | None = None,
-        ignore: list[str] | None = None,
-        categorical: list[str] | None = None,
-        numeric: list[str] | None = None,
-        dates: list[str] | dict[str, str] | None = None,
-        missing: list[str] | None = None,
-        not_missing: list[str] | None = None,
+        groups: str | list[str] | None = None,
+        ignore: str | list[str] | None = None,
+        categorical: str | list[str] | None = None,
+        numeric: str | list[str] | None = None,
+        dates: str | list[str] | dict[str, str] | None = None,
+        missing: str | list[str] | None = None,
+        not_missing: str | list[str] | None = None,
         delimiter: str | None = None,
         decimal: str | None = None,
-        encoding: str = "utf-8",
+        encoding: str | None = None,
         version: Version | None = None,
         credentials: dict[str, Any] | None = None,
         fs_args: dict[str, Any] | None = None,
@@ -93,7 +93,7 @@ class TabularDataset(FileDataset[TaskTable]):
             features=Wishes(
                 categorical=_texts(categorical, "categorical", place),
                 numeric=_texts(numeric, "numeric", place),
-                dates=_texts(list(dates or ()), "dates", place),
+                dates=_texts(list(dates) if isinstance(dates, Mapping) else dates, "dates", place),
             ),
             reading=Reading(
                 missing=_texts(missing, "missing", place),
@@ -127,8 +127,12 @@ class TabularDataset(FileDataset[TaskTable]):
         return {**super()._describe(), **({"others": self._others} if self._others else {})}
 
 
-def _texts(names: Iterable[Any] | None, key: str, place: str) -> list[str]:
-    """Names as texts: YAML reads a column named 2026 as a number."""
-    if isinstance(names, str):
-        raise ConfigurationError(f"{place}: {key!r} is {names!r}; it is a list: {key}: [{names}]")
-    return [str(name) for name in names or ()]
+def _texts(given: Any, key: str, place: str) -> list[str]:
+    """One name or a list of them, as texts: YAML reads a column named 2026 as a number."""
+    if given is None:
+        return []
+    names = list(given) if isinstance(given, list | tuple) else [given]
+    for name in names:
+        if name is None or isinstance(name, list | tuple | dict):
+            raise ConfigurationError(f"{place}: {key!r} has {name!r} in it; it is a list of texts: {key}: [a, b]")
+    return [str(name) for name in names]

@@ -66,6 +66,8 @@ def judge(columns: Sequence[Values], wishes: Wishes, origin: Origin, rows: NDArr
             reason = why_not(values.of_rows(rows))
             if reason is not None:
                 left_out[values.name] = reason
+                if values.remark is not None and reason != IDENTIFIER:
+                    logger.warning("column %r is left out: %s", values.name, values.remark)
                 continue
             role = "number" if values.content == "number" else "date" if values.content == "date" else "category"
         features.append(_column(values, role))
@@ -213,5 +215,5 @@ def _say_gaps(columns: Sequence[Values]) -> None:
     named = [f"{name} ({count})" for name, count in counts.items() if count]
     if named:
         words = sorted({word for values in columns for word in values.gaps})
-        written = f", written as {', '.join(repr(word) for word in words)}" if words else ""
+        written = f", written as {', '.join(map(repr, words))}; if one is a value, see 'not_missing'" if words else ""
         logger.info("features with missing values (and in how many rows): %s%s", listed_names(named), written)

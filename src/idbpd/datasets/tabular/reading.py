@@ -32,7 +32,7 @@ def require_readable(filepath: str) -> None:
 
 
 def read_columns(
-    content: bytes, name: str, *, delimiter: str | None = None, encoding: str = "utf-8"
+    content: bytes, name: str, *, delimiter: str | None = None, encoding: str | None = None
 ) -> tuple[pa.Table, Origin]:
     """The columns of one file, as texts if it is a text file, and the places of its rows."""
     if content.startswith(b"\x1f\x8b"):
@@ -78,7 +78,7 @@ def joined(parts: Sequence[tuple[pa.Table, Origin]]) -> tuple[pa.Table, Origin]:
 
 
 def read_frame(
-    content: bytes, name: str, *, delimiter: str | None = None, encoding: str = "utf-8"
+    content: bytes, name: str, *, delimiter: str | None = None, encoding: str | None = None
 ) -> tuple[pd.DataFrame, Origin]:
     """A file as a data frame, as it is: the values of a text file are texts, without blanks around them.
 

@@ -17,7 +17,9 @@ from idbpd.mtl.kinds import Kind
 logger = logging.getLogger(__name__)
 
 FEW = 10  # whole numbers with at most so many different values are classes
+ROWS_PER_CLASS = 5  # if there are so many rows for each on average: 9 different waists of 20 people are no classes
 MOST_CLASSES = 1000
+FAR = 10  # a number is far from the others if it is so many times their spread away from them
 MUCH_MISSING = 0.2  # this share of rows without a target is worth a warning
 
 
@@ -82,7 +84,7 @@ def _single(block: TaskBlock, values: Values, origin: Origin) -> tuple[Target, s
             raise DataError(f"{task} has another value in every row; each class needs several rows to learn from")
         raise DataError(
             f"{task} has {len(words)} different values in {known} rows, too many for classes "
-            f"(at most {min(MOST_CLASSES, known // 2)}); {values.remark or _instead(values)}"
+            f"(at most {min(MOST_CLASSES, known // 2)}), such as {words[0][:40]!r}; {values.remark or _instead(values)}"
         )
     alone = [word for word, count in zip(words, counts, strict=True) if count == 1]
     if alone:
@@ -104,7 +106,8 @@ def _inferred(block: TaskBlock, values: Values, task: str) -> Kind:
         return "binary"
     if values.content == "date":
         raise DataError(f"{task} holds dates; a task predicts numbers, classes, or yes and no: make a number of days")
-    if values.content == "number" and not (values.integers and len(words) <= FEW):
+    few = len(words) <= min(FEW, int(values.known.sum()) / ROWS_PER_CLASS)
+    if values.content == "number" and not (values.integers and few):
         return "number"
     if values.remark is not None:
         raise DataError(f"{task}: {values.remark}; if they are classes, set kind: classes")
@@ -128,8 +131,28 @@ def _number(block: TaskBlock, values: Values, origin: Origin) -> tuple[Target, s
     large = np.flatnonzero(np.isinf(matrix[:, 0]))
     if len(large):
         raise DataError(f"{origin.of(large[0])}: {name} is {values.numbers[large[0]]:g}, which is too large")
+    _warn_of_far(block, values.numbers[values.known])
     told = f"a number from {np.nanmin(values.numbers):g} to {np.nanmax(values.numbers):g}"
     return Target(block.name, "number", (values.name,), matrix, options=block.options), told
+
+
+def _warn_of_far(block: TaskBlock, numbers: NDArray[np.float64]) -> None:
+    """Warn of numbers so far from the others that they alone decide what is learnt."""
+    low, middle, high = np.quantile(numbers, [0.05, 0.5, 0.95])
+    far = np.maximum(low - numbers, numbers - high) > FAR * (high - low)
+    if high > low and far.any() and "loss" not in block.options:
+        largest = numbers[np.abs(numbers - middle).argmax()]
+        logger.warning(
+            "task %r: %d of %d values are far from all others, such as %g (nine of ten are from %g to %g), and "
+            "outweigh them in a squared error: correct them if they are wrong, or soften them with tasks.%s.loss=huber",
+            block.name,
+            far.sum(),
+            len(numbers),
+            largest,
+            low,
+            high,
+            block.name,
+        )
 
 
 def _binary(block: TaskBlock, values: Values, task: str) -> tuple[Target, str]:

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from idbpd.datasets.tabular.written_numbers import number_text
 from idbpd.errors import ConfigurationError
 
-TRUE = frozenset({"1", "true", "yes", "t", "y"})
-FALSE = frozenset({"0", "false", "no", "f", "n"})
+# In English, German, French, Italian, Spanish and Portuguese.
+TRUE = frozenset(
+    {"1", "true", "yes", "t", "y", "ja", "j", "wahr", "oui", "vrai", "sì", "vero", "sí", "si", "verdadero", "sim"}
+)
+FALSE = frozenset({"0", "false", "no", "f", "n", "nein", "falsch", "non", "faux", "falso", "não", "nao"})
 # Other words for success or presence, in pairs of two values such as Pass and Fail.
-POSITIVE = TRUE | {"pass", "passed", "positive", "pos", "on", "present", "success", "ja", "oui", "si", "sim"}
+POSITIVE = TRUE | {"pass", "passed", "positive", "pos", "on", "present", "success"}
 # A 1 beside another number than these may be a code such as 1 and 2.
 ZEROS = frozenset({"0", "-1"})
 

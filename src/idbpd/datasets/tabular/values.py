@@ -19,6 +19,9 @@ from idbpd.datasets.tabular.written_numbers import Decimal, number_text, read_nu
 MISSING = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "None", "<NA>", "NaT", "?", "-", "--", ".")
 # If this share of a column's rows are numbers, the others are probably ways to write that a value is missing.
 MOSTLY = 0.9
+# So are a few words that stand beside numbers in many rows, such as 'unknown'.
+FEW_WORDS = 3
+HALF = 0.5
 
 Content = Literal["number", "date", "boolean", "text", "nothing", "unreadable"]
 
@@ -207,8 +210,9 @@ def _remark(name: str, codes: NDArray[np.int32], words: Sequence[str]) -> str | 
     rows = np.bincount(codes[codes >= 0], minlength=len(words))
     for what, fitting in (("numbers", which_are_numbers(words)), ("dates", which_are_dates(words))):
         # Where all words fit, they are codes of digits such as 007.
-        if not fitting.all() and rows[fitting].sum() >= MOSTLY * rows.sum():
-            others = [word for word, fits in zip(words, fitting, strict=True) if not fits]
+        others = [word for word, fits in zip(words, fitting, strict=True) if not fits]
+        share = HALF if len(others) <= FEW_WORDS < fitting.sum() else MOSTLY
+        if others and rows[fitting].sum() >= share * rows.sum():
             shown = ", ".join(repr(word) for word in others[:3]) + (", ..." if len(others) > 3 else "")
             return (
                 f"all but {int(rows[~fitting].sum())} of its values are {what}; if the others ({shown}) mean that a "

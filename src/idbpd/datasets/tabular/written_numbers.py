@@ -14,6 +14,9 @@ Decimal = Literal[".", ","]
 # 007 or 0123 is a code, as in postal codes and account numbers: as a number it would lose its zeros.
 _CODE = r"^[+-]?0[0-9]"
 _DIGITS = re.compile(r"[+-]?\d+")
+# Signs of currencies and percent before or after a number; '12 %' is 12.
+UNITS = frozenset("€$£¥%")
+_UNIT = re.compile(r"^[€$£¥%]\s*|\s*[€$£¥%]$")
 _BLANKS = re.compile(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(?!\d))")
 
 
@@ -31,15 +34,22 @@ def read_numbers(words: Sequence[str], decimal: Decimal | None = None) -> Number
     """
     if not words:
         return None
-    return _cast_plain(words, decimal) or _separated([_BLANKS.sub("", word) for word in words], decimal)
+    plain = _cast_plain(words, decimal)
+    if plain is not None or len({sign for word in words for sign in UNITS.intersection(word)}) > 1:
+        return plain
+    return _separated([_bare(word) for word in words], decimal)
 
 
 def which_are_numbers(words: Sequence[str]) -> NDArray[np.bool_]:
-    """Which words are plain numbers (or codes of digits), where not all of them are."""
+    """Which words are numbers in some reading (or codes of digits), where not all of them are."""
+    bare = [_bare(word) for word in words]
     pattern = r"^[+-]?([0-9]+[.]?|[0-9]*[.][0-9]+)([eE][+-]?[0-9]+)?$"
-    matches = pc.match_substring_regex(pa.array(words, pa.string()), pattern)
-    found: NDArray[np.bool_] = matches.to_numpy(zero_copy_only=False).astype(np.bool_)
-    return found
+    matches = pc.match_substring_regex(pa.array(bare, pa.string()), pattern)
+    plain: NDArray[np.bool_] = matches.to_numpy(zero_copy_only=False).astype(np.bool_)
+    separated = [
+        fits or ("," in word and (_fits(word, ",") or _fits(word, "."))) for word, fits in zip(bare, plain, strict=True)
+    ]
+    return np.array(separated, dtype=np.bool_)
 
 
 def two_readings(words: Sequence[str]) -> bool:
@@ -80,6 +90,11 @@ def _separated(words: Sequence[str], decimal: Decimal | None) -> Numbers | None:
     thousands = "." if sign == "," else ","
     values = _cast([word.replace(thousands, "").replace(sign, ".") for word in words])
     return None if values is None else Numbers(values, sign)
+
+
+def _bare(word: str) -> str:
+    """A word without a sign of its unit and without blanks between thousands."""
+    return _BLANKS.sub("", _UNIT.sub("", word))
 
 
 def _fits(word: str, decimal: str) -> bool:

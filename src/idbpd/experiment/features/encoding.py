@@ -36,6 +36,7 @@ LARGEST = float(np.finfo(np.float32).max)
 # A row without most of its columns gets a short text too.
 TOLD_PER_ROW = 5
 TOLD_LENGTH = 40
+_UNIT = re.compile(r"^[€$£¥%]\s*|\s*[€$£¥%]$")
 _BLANKS = re.compile(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(?!\d))")
 _THOUSANDS = {sign: re.compile(rf"(?<=\d)[{other}](?=\d{{3}}(?!\d))") for sign, other in ((",", "."), (".", ","))}
 _Read = Callable[["pd.Series[Any]", Mapping[str, Any]], NDArray[np.float64]]
@@ -253,7 +254,7 @@ def _text(cell: Any) -> str | None:
 
 def _number(cell: Any, decimal: str | None) -> float:
     if isinstance(cell, str):
-        text = _BLANKS.sub("", cell.strip())
+        text = _BLANKS.sub("", _UNIT.sub("", cell.strip()))
         if decimal is not None:
             text = _THOUSANDS[decimal].sub("", text).replace(decimal, ".")
     elif isinstance(cell, Number | np.bool_) and not isinstance(cell, complex):

@@ -36,6 +36,11 @@ def split_rows(table: TaskTable, fraction: float, seed: int, held_out: Part = TE
     if fraction == 0:
         return rows, rows
     balanced = _balanced(table)
+    if table.groups is not None and len(np.unique(table.groups)) < 2:
+        raise DataError(
+            f"all {len(table)} rows are of one group, and a group is not divided, so there is no {held_out.name} part; "
+            "name another column under 'group', or none"
+        )
     try:
         train, test = (
             _stratified(balanced, fraction, seed)

@@ -59,6 +59,7 @@ def split(table: TaskTable, division: Division) -> TableSplit:
     if (train.features == train.features[:1]).all():
         logger.warning("all training samples have the same features: no network can tell them apart")
     _hint_at_single_classes(train)
+    _hint_at_rare_values(encoding)
     _hint_at_scaling(train.features, feature_names(encoding), division)
     _report(targets, train, test, division)
     say_small_groups(groupings, train, test)
@@ -199,6 +200,17 @@ def _hint_at_single_classes(train: MultiTaskData) -> None:
                 "all training samples of the %s task have the same target: a network that always predicts it is "
                 "perfect, and a limit on it means nothing; choose another split.seed or another target for the task",
                 task.name,
+            )
+
+
+def _hint_at_rare_values(encoding: dict[str, Any]) -> None:
+    for column in encoding["categories"]:
+        if len(column["rare"]) > 1 and not any(value is not None for value in column["values"]):
+            logger.warning(
+                "column %r says nothing to the model: each of its %d values is in too few rows to learn from; a "
+                "coarser column (a region for a town) would help",
+                column["name"],
+                len(column["rare"]),
             )
 
 

@@ -18,7 +18,9 @@ from idbpd.validation import validated
 PRIORITY, CONSTRAINT = "priority", "constraint"
 LIMITS = ("slack", "limit")  # options that mean nothing for the task that has priority
 # A task's name is a part of the names of metrics and tensors.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_NAME = re.compile(r"[^\W_]([\w -]*[\w-])?")
+# The column of a model's answers that says what was replaced in a row; a task of this name would be lost beside it.
+_TAKEN = "replaced"
 
 
 def task_targets(table: TaskTable, division: Division) -> list[Target]:
@@ -30,10 +32,15 @@ def task_targets(table: TaskTable, division: Division) -> list[Target]:
     """
     targets = _targets(table, division)
     if len(targets) < 2:
-        raise ConfigurationError(f"there are {len(targets)} tasks; it takes one to improve and at least one to limit")
+        found = f"there is one task, {targets[0].task!r}" if targets else "there are no tasks"
+        raise ConfigurationError(f"{found}; it takes one to improve and at least one more that keeps a limit")
     for target in targets:
         if _NAME.fullmatch(target.task) is None:
-            raise ConfigurationError(f"task name {target.task!r} is not valid: use letters, digits, '_' and '-'")
+            raise ConfigurationError(
+                f"task name {target.task!r} is not valid: use letters, digits, '_', '-' and blanks between them"
+            )
+        if target.task == _TAKEN:
+            raise ConfigurationError(f"task name {_TAKEN!r} is taken by a column of the answers; choose another")
     first = _position(targets, division.priority, "priority") if division.priority is not None else 0
     ordered = [targets[first], *targets[:first], *targets[first + 1 :]]
     return _with_options(ordered, division.tasks.root)
@@ -115,9 +122,9 @@ def _position(targets: Sequence[Target], name: str, parameter: str) -> int:
     names = [target.task for target in targets]
     if name not in names:
         close = get_close_matches(name, names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"did you mean {close[0]!r}? " if close else ""
         raise ConfigurationError(
-            f"parameter {parameter!r} names the task {name!r}, which does not exist{hint}; tasks are {', '.join(names)}"
+            f"parameter {parameter!r} names the task {name!r}, which does not exist; {hint}tasks are {', '.join(names)}"
         )
     return names.index(name)
 
@@ -128,7 +135,7 @@ def _with_options(targets: list[Target], given: Mapping[str, TaskOptions]) -> li
         _position(targets, name, f"tasks.{name}")
     made = []
     for at, target in enumerate(targets):
-        stated = _set(validated(f"the options of task {target.task!r}", TaskOptions, dict(target.options)))
+        stated = _set(validated(f"tasks.{target.task}", TaskOptions, dict(target.options)))
         if at == 0:  # the block of the data set may state limits for whichever task has no priority in a run
             stated = {name: value for name, value in stated.items() if name not in LIMITS}
         options = {**stated, **(_set(given[target.task]) if target.task in given else {})}

@@ -5,6 +5,9 @@ r"""The chi-square ball: every weighting of the samples that is near enough to e
 The left side is half the variance of the relative weights n y_i, so their standard deviation is at most sqrt(2 rho).
 Equal weights on a share a of the samples, and none on the others, have (1/a - 1) / 2: the ball has every such share
 down to 1 / (1 + 2 rho).
+
+While no weight meets zero, the value is the mean plus sqrt(2 rho) times the standard deviation of the losses: it has a
+kink where all losses are equal.
 """
 
 import math

@@ -18,9 +18,10 @@ from torch import Tensor
 
 from idbpd.mtl.data import Task
 from idbpd.mtl.worst_cases.protocol import WorstCase
+from idbpd.mtl.worst_cases.words import rounded_up
 from idbpd.optim.sets.simplex_projection import project_onto_simplex
 
-SMOOTHING = 0.01
+SMOOTHING = 0.03
 
 
 @final
@@ -83,10 +84,10 @@ class GroupMixture:
         """The groups, in words."""
         # Those without a sample are known by name only.
         count = int((self.membership.bincount() > 0).sum())
+        error = rounded_up(self.smoothing * (1 - 1 / count) / 2) if count > 1 else "0"
         return (
             f"whatever mixture of the {count} groups of {' x '.join(self.columns)} the {size} samples of {task} come "
-            f"from: the mean loss of the worst group (at most {self.smoothing * (1 - 1 / count) / 2:.2g} above the "
-            "stated value, by smoothing)"
+            f"from: the mean loss of the worst group (at most {error} above the stated value, by smoothing)"
         )
 
     def _groups(self, like: Tensor, samples: Tensor | None) -> Tensor:

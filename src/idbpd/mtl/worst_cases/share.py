@@ -23,6 +23,7 @@ from idbpd.mtl.data import Task
 from idbpd.mtl.worst_cases.words import part_of, percent, rounded_up
 from idbpd.optim.sets.monotone_root import increasing_root
 
+SHARE = 0.8  # docs/worst_cases.md says why
 SMOOTHING = 0.1
 
 
@@ -31,7 +32,7 @@ SMOOTHING = 0.1
 class Share:
     """The mean loss of the worst ``share`` of the samples, too low by at most smoothing (1/share - 1) / 2."""
 
-    share: float
+    share: float = SHARE
     smoothing: float = SMOOTHING
 
     def __post_init__(self) -> None:
@@ -83,8 +84,8 @@ class Share:
 
     def protects(self, task: str, size: int) -> str:
         """The worst share, in words."""
-        error = self.smoothing * (1 / self.share - 1) / 2
+        error = rounded_up(self.smoothing * (1 / self.share - 1) / 2) if self.share < 1 else "0"
         return (
             f"whatever {part_of(self.share)} of the {size} samples of {task} counts: the mean loss of the worst "
-            f"{percent(self.share)} (at most {error:.2g} above the stated value, by smoothing)"
+            f"{percent(self.share)} (at most {error} above the stated value, by smoothing)"
         )

@@ -14,7 +14,14 @@ def ingest(source: TaskTable | pd.DataFrame) -> TaskTable:
     """The source's table. The validator of its catalog entry checked it when it was loaded."""
     table = as_table(source)
     if table.targets:
-        logger.info("%d samples, %d features, %d tasks", len(table), len(table.feature_names), len(table.targets))
+        columns = len(table.feature_names)
+        logger.info(
+            "%d samples, %d column%s to predict from, %d tasks",
+            len(table),
+            columns,
+            "" if columns == 1 else "s",
+            len(table.targets),
+        )
         return table
     logger.info(
         "%d samples, %d features, %d labels, %.2f labels per sample",

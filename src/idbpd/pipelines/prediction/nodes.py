@@ -37,7 +37,9 @@ def score(features_to_score: FeatureFile, scoring_model: ScoringModel) -> pd.Dat
         )
     away = [column for column in columns if column not in given]
     if away:
-        logger.warning("%s: columns of the model that are away: %s", name, listed_names(away))
+        logger.warning(
+            "%s has no columns %s, which the model knows: the usual value is taken for each", name, listed_names(away)
+        )
     parts = [
         scoring_model.predict(rows.iloc[begin : begin + ROWS_AT_ONCE]) for begin in range(0, len(rows), ROWS_AT_ONCE)
     ]

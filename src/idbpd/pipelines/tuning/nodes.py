@@ -144,6 +144,7 @@ def choose(
         "compute": experiment.compute,
     }
     chosen = {name: block.model_dump(mode="json", by_alias=True) for name, block in blocks.items()}
+    del chosen["problem"]["alone"]  # no parameter: calibration is done, and its thresholds are what is repeated
     options = {"gamma": best["gamma"], "alpha": best["alpha"]}
     chosen["training"] = {**training.model_dump(mode="json"), "method": METHOD}
     parameters = {"dataset": dataset, "seed": experiment.seed, **chosen, "methods": {METHOD: options}}
