@@ -10,16 +10,18 @@ from idbpd.datasets.idx import render_idx
 from tests.kedro_project import KedroProject
 from tests.real_data import ROOT, needs_real_data
 
-ARFF = """@relation mine
+HEADER = """@relation mine
 @attribute x numeric
 @attribute y numeric
 @attribute a {0,1}
 @attribute b {0,1}
 @data
-1,2,0,1
+"""
+ROWS = """1,2,0,1
 3,4,1,0
 5,6,1,1
 """
+ARFF = HEADER + 7 * ROWS
 BLOCK = """mine:
   type: idbpd.datasets.ArffDataset
   filepath: data/01_raw/mine.arff
@@ -57,8 +59,9 @@ def mine(project: KedroProject) -> _Broken:
     ("old", "new", "message"),
     [
         ("5,6,1,1", "5,6,1,1,1", "mine.arff, line 9: the row has 5 values, expected 4"),
-        ("5,6,1,1", "5,?,1,1", "mine.arff, line 9: feature 'y' is missing (or not a number); features must be finite"),
-        ("1,2,0,1", "1,2,1,1", "mine.arff: label 'a' is 1 in all 3 rows; it must be 0 in some rows and 1 in others"),
+        ("5,6,1,1", "5,1e39,1,1", "mine.arff, line 9: feature 'y' is infinite; numbers must be finite"),
+        (7 * ROWS, ROWS, "mine.arff has 3 rows; at least 20 are needed to train a model on some and to judge it on"),
+        ("1,2,0,1", "1,2,1,1", "mine.arff: label 'a' is 1 in all 21 rows; it must be 0 in some rows and 1 in others"),
         ("b {0,1}", "b {no,yes}", "mine.arff, line 5: label 'b' has the values {no, yes}; a label has {0,1}"),
         (ARFF, "", "mine.arff: the file is empty"),
     ],
@@ -76,7 +79,7 @@ def test_a_missing_file_and_a_bad_block(mine: _Broken) -> None:
     mine.describe(BLOCK + "  labels_file: mine.xml\n")
     assert "both 'labels' and 'labels_file' name the labels" in mine.error_of("dataset=mine")
     mine.describe(BLOCK + "  validator: {class: idbpd.datasets.TableValidator, options: {samples: 555}}\n")
-    assert "mine.arff has 3 samples, expected 555: is it another file?" in mine.error_of("dataset=mine")
+    assert "mine.arff has 21 samples, expected 555: is it another file?" in mine.error_of("dataset=mine")
     mine.describe("mine: data/01_raw/mine.arff\n")
     assert "the data set 'mine' needs a block with a 'type', it has: 'data/01" in mine.error_of("dataset=mine")
     mine.describe(BLOCK + "  label: [a]\n")

@@ -140,7 +140,7 @@ def test_validation_uses_only_the_training_part_and_keeps_groups_together() -> N
 def test_an_impossible_validation_part_is_named_with_its_parameter() -> None:
     table = _table()
     two_groups = replace(table, groups=np.arange(400) // 200)
-    message = r"200 samples with weight_decay_search.validation_fraction = 0.25: .*; a number for problem.weight_dec"
+    message = r"all 200 rows are of one group, .* so there is no validation part; .*; a number for problem.weight_decay"
     with pytest.raises(DataError, match=message):
         _validation_parts(two_groups)
     rare = replace(table, groups=None, labels=table.labels * np.array([1, 1, 0, 0], dtype=np.int8))

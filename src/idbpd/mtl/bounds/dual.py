@@ -19,7 +19,7 @@ from torch import Tensor
 
 from idbpd.mtl.bounds.bernstein import empirical_bernstein_upper
 
-HALVINGS = 100
+HALVINGS = 60  # of the range of the losses: more than float64 can tell apart
 
 
 @final
