@@ -1,6 +1,6 @@
 """Quality and time on tables, with the default settings, next to scikit-learn on the same rows.
 
-    PYTHONPATH=src:. IDBPD_DATA=/path/to/data python benchmarks/tables.py --splits 0 --write docs/tables.md
+    PYTHONPATH=src:. IDBPD_DATA=/path/to/data python benchmarks/tables.py --splits 0 1 2 --write docs/tables.md
     PYTHONPATH=src:. python benchmarks/tables.py wine diabetes --splits 0 1 2 3 4
 
 Every table is run as `kedro run` runs it, with the defaults of `conf/base` and another seed of the split; nothing is

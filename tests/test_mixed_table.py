@@ -10,6 +10,7 @@ import pytest
 
 from tests.kedro_project import KedroProject
 
+pytestmark = [pytest.mark.xdist_group("mixed table"), pytest.mark.slow]
 ROWS = 240
 BLOCK: dict[str, Any] = {
     "customers": {

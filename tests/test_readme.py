@@ -38,7 +38,7 @@ def test_the_block_for_a_table_of_ones_own_loads_a_table(tmp_path: Path) -> None
     (entry,) = yaml.safe_load(block).values()
     path = tmp_path / "customers.csv"
     rows = [
-        f"{20 + row * 7 % 41},{'yes' if row % 3 else 'no'},{10.5 + row % 17},{'abc'[row % 3]},{row % 2},{(row // 2) % 2}"
+        f"{row * 7 % 41},{'yes' if row % 3 else 'no'},{10.5 + row % 17},{'abc'[row % 3]},{row % 2},{row // 2 % 2}"
         for row in range(60)
     ]
     path.write_text("\n".join(["age,churned,next_month,next_plan,sports,music", *rows]))
