@@ -93,7 +93,7 @@ def test_every_cell_is_a_child_run_under_one_parent(benchmark: Benchmark) -> Non
                 assert steps[0] == 0
             for name in HISTORY[:-1]:
                 assert f"final_{name}" in run.data.metrics
-            assert 0 <= run.data.metrics["test_important_hit_rate"] <= 1
+            assert 0 <= run.data.metrics["test_important_roc_auc"] <= 1
     (tuned,) = [run for run in children if run.data.tags["method"] == "gdma_rho2"]
     assert tuned.data.params["tuning.trials"] == "6.0"
     assert float(tuned.data.params["options.gamma"]) in {point["gamma"] for point in grid("gdma_rho2")}

@@ -14,6 +14,12 @@ def test_the_slack_is_a_share_of_the_value() -> None:
     assert not rule.by_hand
 
 
+def test_a_reserve_is_a_share_of_the_slack_that_training_leaves_unused() -> None:
+    rule = threshold_rule(small_tasks(2), CALIBRATION.model_copy(update={"reserve": 0.5}))
+    assert rule.threshold("second", 0.5) == pytest.approx(0.5 * 1.05)
+    assert rule.slack["second"] == 0.1  # on unseen data
+
+
 def test_what_is_set_by_hand_goes_first() -> None:
     data = small_tasks(3)
     for_all = threshold_rule(data, CALIBRATION.model_copy(update={"threshold": 0.3}))

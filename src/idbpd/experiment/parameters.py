@@ -215,6 +215,7 @@ class CalibrationParameters(ParameterBlock):
     """How the thresholds of the constraint tasks are found."""
 
     slack: float
+    reserve: Annotated[float, Field(ge=0, le=1)] = 0.0
     threshold: Positive | dict[str, Positive] | None = None
     max_steps: Annotated[int, Field(ge=1)]
     tolerance: Positive
