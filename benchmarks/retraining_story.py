@@ -36,7 +36,7 @@ CONFIGURATION = {
     "parameters.yml": {
         "model": {"hidden": 4},
         "problem": {"lambda": 1.0, "weight_decay": 0.01},
-        "calibration": {"max_steps": 300},
+        "calibration": {"max_steps": 300, "slack": 0.5},
         "training": {"max_steps": 300},
     },
 }

@@ -35,7 +35,7 @@ EXTENSIONS = (
         "mtl/losses",
         "mtl/losses/__init__.py",
         ('    "cross_entropy": CrossEntropy,\n', '    "brier": Brier,\n'),
-        ("from collections.abc import Callable\n\n", "from idbpd.mtl.losses.brier import Brier\n"),
+        ("from idbpd.mtl.kinds import Kind\n", "from idbpd.mtl.losses.brier import Brier\n"),
     ),
     _Extension(
         "entropic.py",

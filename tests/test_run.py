@@ -77,7 +77,7 @@ def test_it_prints_the_results_and_where_to_look(finished: Finished) -> None:
         "constraint: its bound, test",
         "equal weights",
         "constant guess",
-        "unconstrained breaks the limit of the constraint task",
+        "no limits breaks the limit of the constraint task",
         " kept",
         "stationarity",
         "infeasibility",
@@ -122,7 +122,7 @@ def test_the_tracked_run_has_all_results(finished: Finished) -> None:
         "method": "idbpd",
         "seed": "0",
     }
-    assert parent.data.params["problem.lambda"] == "0.1"
+    assert parent.data.params["problem.worst_case"] == "auto"
     certificate = json.loads((finished.project.data / "08_reporting/multi_digits/certificate.json").read_text())
     assert float(child.data.params["threshold"]) == certificate["threshold"]
     history = pd.read_parquet(finished.project.data / "07_model_output/multi_digits/history.parquet")

@@ -165,7 +165,7 @@ def _arenas(
     large = benchmark.large if len(table) >= benchmark.large.samples else None
     budget = large or benchmark
     for setting in settings:
-        problem = ProblemSettings.model_validate(setting.problem.model_dump(by_alias=True))
+        problem = ProblemSettings.model_validate(setting.problem.model_dump(by_alias=True, exclude={"alone"}))
         parts = split_table(table, Division(setting.split, setting.features, tasks, priority, problem))
         place = folder / dataset / setting.name
         save_parts(place, parts.train, parts.test)
