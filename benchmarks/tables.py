@@ -163,7 +163,7 @@ def main() -> None:
         try:
             table = table_of(name)
         except DatasetError as error:
-            print(f"{name} is skipped: its files are not here; set IDBPD_DATA to a folder that has them ({error})\n")
+            print(f"{name} is skipped: {error.__cause__ or error}; set IDBPD_DATA to a folder that has its files\n")
             continue
         runs = [measure(table, split, seed) for split in arguments.splits for seed in arguments.seeds]
         pages.append(tables(name, runs))
