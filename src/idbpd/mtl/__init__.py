@@ -1,6 +1,5 @@
 """The robust multi-task problem: tasks, network, worst-case losses and the oracle that the solver works on."""
 
-from idbpd.mtl.bootstrap import worst_case_upper_bound
 from idbpd.mtl.constant_guess import constant_logits, guess_loss
 from idbpd.mtl.constant_quality import measure_constant
 from idbpd.mtl.criterion import Criteria, Criterion, same_for_all
@@ -69,6 +68,5 @@ __all__ = [
     "seeded",
     "seeded_network",
     "worst_case_for",
-    "worst_case_upper_bound",
     "worst_weighting",
 ]
