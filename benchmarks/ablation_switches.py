@@ -82,7 +82,7 @@ def _no_value_errors(off: Off) -> None:
 def _no_damping(off: Off) -> None:
     damped = "torch.where(sy < _DAMPING * sBs, (1 - _DAMPING) * sBs / (sBs - sy), 1.0)"
     off.text(lbfgs, "learn_pair", damped, "torch.ones_like(sy)")
-    off.text(lbfgs, "learn_pair", "(sBs > 0) & sy.isfinite()", "(sy > 1e-8 * (ss * yy).sqrt()) & sy.isfinite()")
+    off.text(lbfgs, "learn_pair", "& (sBs > 0) & sy.isfinite()", "& (sy > 1e-8 * (ss * yy).sqrt()) & sy.isfinite()")
     off.text(lbfgs, "learn_pair", "torch.maximum(sy, _DAMPING * sBs)", "sy")
 
 
@@ -133,6 +133,8 @@ SWITCHES = [
     Switch("idle_end", "a run that gains nothing goes on", _constant(phases, "_IDLE_STEPS", NEVER)),
     # Of the metric.
     Switch("damping", "a pair without clear curvature is skipped instead of damped", _no_damping, data=True),
+    Switch("unseen", "a change of gradient that is rounding is taken for curvature",
+           _text(lbfgs, "learn_pair", "20 * torch.finfo(v.dtype).eps * size", "0 * size"), data=True),
     Switch("memory_10", "10 pairs instead of 50",
            _text(lbfgs, "learn_pair", _LEARNT, "kept, min(memory, 10))"), data=True),
     # Of small quadratic programs.

@@ -95,12 +95,17 @@ def learn_pair(metric: Metric, step: Step, memory: int) -> LearntMetric:
     the change of the multipliers. Along constraints that curvature may be negative; Powell's damping mixes in
     B s = -t v, which is known without B, until s'y is a fair share of s'Bs.
     """
-    v, y, (ss, sy, yy, sv) = _changes(step)
-    sBs = -step.t * sv
+    v, y, (ss, sy, yy, sv, vv, size) = _changes(step)
+    t, sBs = step.t, -step.t * sv
+    blur = (20 * torch.finfo(v.dtype).eps * size).square()  # a change of gradient as small as this is rounding
+    # Where the metric promised a change that could be measured, and there is none, there is as good as no curvature.
+    unseen = yy <= blur
+    sy = torch.where(unseen, 0.0, sy)
     scale = torch.where(sy > 1e-8 * (ss * yy).sqrt(), sy / yy, metric.scale)
     theta = torch.where(sy < _DAMPING * sBs, (1 - _DAMPING) * sBs / (sBs - sy), 1.0).to(v.dtype)
-    y = theta * y - (1 - theta) * step.t * v
-    kept = (sBs > 0) & sy.isfinite()
+    y = theta * torch.where(unseen, 0.0, y) - (1 - theta) * t * v
+    # A step too short to measure teaches nothing.
+    kept = ~(unseen & (t * t * vv <= blur)) & (sBs > 0) & sy.isfinite()
     return LearntMetric(metric.updated(step.s, y, torch.maximum(sy, _DAMPING * sBs), scale, kept, memory), kept)
 
 
@@ -109,18 +114,19 @@ def learn_scale(metric: Metric, step: Step) -> LearntMetric:
 
     L is the curvature of the Lagrangian that the step has seen.
     """
-    _, _, (ss, _, yy, _) = _changes(step)
+    _, _, (ss, _, yy, *_) = _changes(step)
     grown = math.sqrt(2) * metric.scale * step.t
     scale = torch.where(yy > 0, torch.minimum(grown, 0.5 * (ss / yy).sqrt()), grown)
     return LearntMetric(identity(step.s, scale), torch.ones_like(scale, dtype=torch.bool))
 
 
 def _changes(step: Step) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """v, y, and s's, s'y, y'y and s'v."""
+    """v, y, and s's, s'y, y'y, s'v, v'v and the size of the terms that v is a sum of."""
     s, weights, _, old, new = step
     w = weights.to(s)
     v = w[0] * old.f + w[1:] @ old.g
     y = w[0] * new.f + w[1:] @ new.g - v
+    norms = torch.linalg.vector_norm(torch.cat([old.f.unsqueeze(0), old.g]), dim=1)
     vectors = torch.stack([s, y, v]).to(torch.float64)
-    (ss, sy, sv), (_, yy, _), _ = (row.unbind() for row in (vectors @ vectors.T).unbind())
-    return v, y, (ss, sy, yy, sv)
+    (ss, sy, sv), (_, yy, _), (_, _, vv) = (row.unbind() for row in (vectors @ vectors.T).unbind())
+    return v, y, (ss, sy, yy, sv, vv, (w.abs() @ norms).to(torch.float64))
