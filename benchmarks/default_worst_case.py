@@ -43,7 +43,7 @@ from idbpd.experiment.parameters import (
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
-from idbpd.mtl import FixedWeights, TaskQuality, guess_loss, measure_quality
+from idbpd.mtl import TaskQuality, guess_loss, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.training.nodes import train_constrained
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
@@ -100,10 +100,9 @@ def measure(dataset: str, split_seed: int, candidate: str, rows: int) -> Run:
     threshold, start, alone = calibrate(train, calibration.model_copy(update={"max_steps": 600}), experiment)
     weights, _, _, outcome = train_constrained(train, threshold, start, training, experiment)
     criteria = criteria_of(problem)
-    built = experiment.build(train, train.priority.name, {})
     ones = {task.name: 1.0 for task in train.tasks}
-    oracle = FixedWeights(built.network, built.data, criteria, ones, problem.weight_decay)
-    equal = weights_of(solve(oracle, built.placed(start), IDBPD(), max_steps=600, tolerance=1e-3))
+    built = experiment.build(train, train.priority.name, {}).of_weighted_sum(problem, ones)
+    equal = weights_of(solve(built.oracle, built.placed(start), IDBPD(), max_steps=600, tolerance=1e-3))
 
     def quality(state: dict[str, Tensor]) -> dict[str, TaskQuality]:
         return measure_quality(trained_network(model, train, state), test, criteria)

@@ -66,7 +66,7 @@ def _network(kind: str, data: MultiTaskData) -> nn.Module:
     return TwoLayers(FEATURES, data.classes).double()
 
 
-def _problem(network: nn.Module, data: MultiTaskData, **options: bool) -> RobustMultiTask:
+def _problem(network: nn.Module, data: MultiTaskData, dense: bool | None = None) -> RobustMultiTask:
     thresholds = {"second": 0.5, "third": 0.7}
     return RobustMultiTask(
         network,
@@ -75,7 +75,7 @@ def _problem(network: nn.Module, data: MultiTaskData, **options: bool) -> Robust
         thresholds=thresholds,
         criteria=same_for_all(CrossEntropy(), Penalty(LAMBDA)),
         weight_decay=DECAY,
-        **options,
+        dense=dense,
     )
 
 

@@ -18,12 +18,14 @@ from idbpd.mtl import (
     WORST_CASES,
     Criteria,
     Criterion,
+    FixedWeights,
     MultiTaskData,
     RobustMultiTask,
     Task,
     TaskQuality,
     WorstCase,
     measure_quality,
+    output_offsets,
     worst_case_for,
 )
 from idbpd.optim import Oracle, Solution
@@ -60,6 +62,7 @@ class BuiltProblem(NamedTuple):
     network: nn.Module
     initial_weights: dict[str, Tensor]
     data: MultiTaskData
+    offsets: Tensor | None = None  # which numbers of all trained weights do not decay
 
     def placed(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """These weights in the order, on the device and in the precision of the initial weights."""
@@ -75,6 +78,14 @@ class BuiltProblem(NamedTuple):
         """The network of the problem, with these weights from now on."""
         self.network.load_state_dict(weights)
         return self.network
+
+    def of_weighted_sum(
+        self, problem: ProblemParameters, weights: Mapping[str, float], *, robust: bool = False
+    ) -> "BuiltProblem":
+        """The problem of minimising a weighted sum of the tasks' mean losses or worst cases, without a limit."""
+        criteria, decay = criteria_of(problem), problem.weight_decay
+        oracle = FixedWeights(self.network, self.data, criteria, weights, decay, offsets=self.offsets, robust=robust)
+        return self._replace(oracle=oracle)
 
     def here(self, data: MultiTaskData) -> MultiTaskData:
         """Other data on the device and in the precision of the problem's own."""
@@ -132,8 +143,9 @@ def build_problem(
     device, dtype = resolve_device(compute.device), getattr(torch, compute.dtype)
     if dtype is torch.float64 and not has_float64(device):
         device = HOST
-    network = build_network(model, data, seed).to(device, dtype)
-    data = data.to(device, dtype)
+    network = build_network(model, data, seed)
+    offsets = output_offsets(network, data.features) if problem.weight_decay > 0 else None
+    network, data = network.to(device, dtype), data.to(device, dtype)
     oracle = RobustMultiTask(
         network,
         data,
@@ -141,6 +153,7 @@ def build_problem(
         thresholds=thresholds,
         criteria=criteria_of(problem),
         weight_decay=problem.weight_decay,
+        offsets=offsets,
     )
     solver_device = device if has_float64(device) else HOST
     weights = {
@@ -148,7 +161,7 @@ def build_problem(
         for name, parameter in network.named_parameters()
         if parameter.requires_grad
     }
-    return BuiltProblem(oracle, network, weights, data)
+    return BuiltProblem(oracle, network, weights, data, offsets)
 
 
 def weights_of(solution: Solution) -> dict[str, Tensor]:

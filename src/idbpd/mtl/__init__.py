@@ -14,6 +14,7 @@ from idbpd.mtl.own_parameters import OwnParameters, own_parameters
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
+from idbpd.mtl.weight_decay import output_offsets
 from idbpd.mtl.worst_cases import (
     WORST_CASES,
     Groups,
@@ -62,6 +63,7 @@ __all__ = [
     "is_better",
     "measure_constant",
     "measure_quality",
+    "output_offsets",
     "own_parameters",
     "same_for_all",
     "sample_losses",

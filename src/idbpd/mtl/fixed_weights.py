@@ -10,11 +10,12 @@ from idbpd.mtl.criterion import Criteria, Criterion
 from idbpd.mtl.data import MultiTaskData
 from idbpd.mtl.passes import Cotangent
 from idbpd.mtl.problem import passes_of
+from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 
 
 class FixedWeights:
-    r"""Minimise sum_t weight_t * loss of task t + weight_decay / 2 ||x||^2, without a limit.
+    """Minimise sum_t weight_t * loss of task t + weight decay (`WeightDecay`), without a limit.
 
     The loss of a task is its mean loss, as is usual, or its worst case (``robust``). An oracle for the same solver.
     Weights of one are the usual sum with equal weights.
@@ -28,11 +29,13 @@ class FixedWeights:
         weights: Mapping[str, float],
         weight_decay: float,
         *,
+        offsets: Tensor | None = None,
         robust: bool = False,
     ) -> None:
         """``network`` gives one tensor of logits per task of the data; unless robust, only the losses of it count.
 
-        ``weights`` are by task. A task without one, or with zero, has no part in any pass.
+        ``weights`` are by task. A task without one, or with zero, has no part in any pass. ``offsets`` marks the
+        parameters that do not decay.
         """
         for name, weight in weights.items():
             data.position(name)  # a KeyError names the tasks
@@ -46,7 +49,7 @@ class FixedWeights:
         self._targets = tuple(task.targets.T.contiguous() for task in tasks)
         self._weights = tuple(weights[task.name] for task in tasks)
         self._passes = passes_of(network, data, tasks)
-        self._weight_decay = weight_decay
+        self._decay = WeightDecay(weight_decay, offsets)
         self._last: tuple[Tensor, tuple[Tensor, ...]] | None = None
 
     @property
@@ -61,7 +64,7 @@ class FixedWeights:
     @torch.no_grad()
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
         """One forward pass over all samples."""
-        f = self._weight_decay / 2 * torch.linalg.vector_norm(x, dtype=torch.float64) ** 2
+        f = self._decay.value(x)
         found = zip(self._criteria, self._targets, self._weights, self._forward(x), strict=True)
         for criterion, targets, weight, logits in found:
             losses = criterion.loss.values(logits, targets, dim=0).to(x.device)
@@ -77,7 +80,7 @@ class FixedWeights:
         found = zip(self._criteria, self._targets, self._weights, all_logits, strict=True)
         cotangents = [self._cotangent(*one) for one in found]
         gradient = self._passes.backward(cotangents).sum(dim=0).to(x.device)
-        return Gradients(gradient.add_(x, alpha=self._weight_decay), x.new_zeros(0, len(x)))
+        return Gradients(self._decay.add_slope(gradient, x), x.new_zeros(0, len(x)))
 
     def _cotangent(self, criterion: Criterion, targets: Tensor, weight: float, logits: Tensor) -> Cotangent:
         slope = criterion.loss.slope(logits, targets, dim=0)

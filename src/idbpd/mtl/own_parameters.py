@@ -32,16 +32,9 @@ def own_parameters(network: nn.Module, features: Tensor, task: int) -> OwnParame
     tasks is divided. Dependence without a gradient is found by changing the numbers.
     """
     probe = copy.deepcopy(network).to("cpu", torch.float64)
-    rows = _spread(features).to("cpu", torch.float64)
-    trained = {name: parameter for name, parameter in probe.named_parameters() if parameter.requires_grad}
+    rows = spread_rows(features).to("cpu", torch.float64)
     generator = torch.Generator().manual_seed(0)
-    draws = [
-        {
-            name: size * torch.randn(parameter.shape, dtype=torch.float64, generator=generator)
-            for name, parameter in trained.items()
-        }
-        for size in SIZES
-    ]
+    draws = drawn_weights(probe, generator)
     dependence = torch.stack([_dependence(probe, weights, rows, generator) for weights in draws]).any(dim=0)
     of_others = dependence.clone()
     of_others[task] = False
@@ -52,7 +45,17 @@ def own_parameters(network: nn.Module, features: Tensor, task: int) -> OwnParame
     return OwnParameters(free.nonzero(as_tuple=True)[0], tasks)
 
 
-def _spread(features: Tensor) -> Tensor:
+def drawn_weights(probe: nn.Module, generator: torch.Generator | None = None) -> list[dict[str, Tensor]]:
+    """Random weights of several sizes for all trained parameters of a network, in float64."""
+    generator = torch.Generator().manual_seed(0) if generator is None else generator
+    trained = {name: parameter.shape for name, parameter in probe.named_parameters() if parameter.requires_grad}
+    return [
+        {name: size * torch.randn(shape, dtype=torch.float64, generator=generator) for name, shape in trained.items()}
+        for size in SIZES
+    ]
+
+
+def spread_rows(features: Tensor) -> Tensor:
     """Rows from everywhere in the data: a file may be sorted."""
     places = torch.linspace(0, len(features) - 1, min(ROWS, len(features))).long().to(features.device)
     return features.index_select(0, places).to_dense()

@@ -13,6 +13,7 @@ from idbpd.mtl.module_passes import ModulePasses
 from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.passes import Cotangent, Passes
 from idbpd.mtl.tanh_passes import TanhPasses
+from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.mtl.worst_cases import values_at
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 
@@ -27,7 +28,7 @@ class _Forward(NamedTuple):
 class RobustMultiTask:
     r"""Minimise the worst-case loss of one task while the worst-case losses of others stay under their thresholds.
 
-    f(x) = worst case of the objective task + weight_decay / 2 ||x||^2 and g_i(x) = worst case of constraint task
+    f(x) = worst case of the objective task + weight decay (`WeightDecay`) and g_i(x) = worst case of constraint task
     i - r_i. Both inner maxima are exact (see `idbpd.mtl.worst_cases`). Samples without weight in the worst case have no
     part in the gradient, and often that is most of them: an evaluation is one forward pass over all samples, and a
     gradient is a backward pass over the samples with weight that begins where the forward pass of the same point ended.
@@ -50,12 +51,13 @@ class RobustMultiTask:
         thresholds: Mapping[str, float],
         criteria: Criteria,
         weight_decay: float = 0.0,
+        offsets: Tensor | None = None,
         dense: bool | None = None,
     ) -> None:
         """Name the objective task and each constraint task's threshold.
 
         ``network`` gives one tensor of logits per task of the data. ``criteria`` says which loss and which worst case
-        each task has. None for ``dense`` is True on accelerators.
+        each task has. ``offsets`` marks the parameters that do not decay. None for ``dense`` is True on accelerators.
         """
         if objective in thresholds:
             raise ValueError(f"task {objective!r} cannot be the objective and a constraint at once")
@@ -64,7 +66,7 @@ class RobustMultiTask:
         self._targets = tuple(task.targets.T.contiguous() for task in self._tasks)
         self._passes = passes_of(network, data, self._tasks)
         self._thresholds = tuple(thresholds.values())
-        self._weight_decay = weight_decay
+        self._decay = WeightDecay(weight_decay, offsets)
         self._dense = self._passes.device.type != "cpu" if dense is None else dense
         self._last: _Forward | None = None
 
@@ -95,7 +97,7 @@ class RobustMultiTask:
             criterion.worst(losses.to(x.device))
             for criterion, losses in zip(self._criteria, self.losses(x), strict=True)
         ]
-        f = worst[0].value + self._weight_decay / 2 * torch.linalg.vector_norm(x, dtype=torch.float64) ** 2
+        f = worst[0].value + self._decay.value(x)
         g = f.new_zeros(self.constraint_count)
         for at, (constraint, threshold) in enumerate(zip(worst[1:], self._thresholds, strict=True)):
             g[at] = constraint.value - threshold
@@ -109,7 +111,7 @@ class RobustMultiTask:
         """Danskin: the gradient of each worst case is the gradient of the loss under its worst weights."""
         weights = (evaluation.maximisers.y, *evaluation.maximisers.w)
         gradients = self._weighted_gradients(evaluation, weights)
-        return Gradients(gradients[0].add_(evaluation.x, alpha=self._weight_decay), gradients[1:])
+        return Gradients(self._decay.add_slope(gradients[0], evaluation.x), gradients[1:])
 
     @torch.no_grad()
     def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:

@@ -13,12 +13,12 @@ from idbpd.errors import DataError
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
 from idbpd.experiment.durable_solve import Budget, Timed
 from idbpd.experiment.parameters import TrainingParameters
-from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
+from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
 from idbpd.experiment.provenance import parameters_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import validation_parts
 from idbpd.experiment.thresholds import thresholds_of
-from idbpd.mtl import FixedWeights, MultiTaskData, own_parameters
+from idbpd.mtl import MultiTaskData, own_parameters
 from idbpd.optim import IDBPD
 from idbpd.optim.restricted_oracle import RestrictedOracle
 from idbpd.pipelines.training.endings import say_how_it_ended
@@ -158,10 +158,9 @@ def _with_trained_heads(
             )
     if not served:
         return weights
-    problem = experiment.problem
-    oracle = FixedWeights(built.network, data, criteria_of(problem), dict.fromkeys(served, 1.0), problem.weight_decay)
+    others = built.of_weighted_sum(experiment.problem, dict.fromkeys(served, 1.0))
     solved = _flat(weights)
-    restricted = RestrictedOracle(oracle, solved, own.places)
+    restricted = RestrictedOracle(others.oracle, solved, own.places)
     # From the initial weights: weight decay has drawn those of the solved model to zero, where deeper heads stay.
     start = {OWN: _flat(built.initial_weights)[own.places.to(solved.device)]}
     timed = stage.solve(built._replace(oracle=restricted), {}, start, _budget(training), IDBPD())

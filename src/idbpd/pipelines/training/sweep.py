@@ -14,7 +14,7 @@ from idbpd.experiment.checkpoints import Checkpointing
 from idbpd.experiment.durable_solve import Budget
 from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
 from idbpd.experiment.provenance import parameters_of, tensors_sha256
-from idbpd.mtl import FixedWeights, MultiTaskData
+from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD
 from idbpd.pipelines.training.parameters import ComparisonParameters
 from idbpd.pipelines.training.stage import Stage
@@ -102,9 +102,7 @@ def task_weights(data: MultiTaskData, of_priority: float) -> dict[str, float]:
 
 def with_fixed_weights(experiment: Experiment, data: MultiTaskData, weights: Mapping[str, float]) -> BuiltProblem:
     """The problem of minimising a weighted sum of the tasks' mean losses."""
-    built, problem = experiment.build(data, data.priority.name, {}), experiment.problem
-    oracle = FixedWeights(built.network, built.data, criteria_of(problem), weights, problem.weight_decay)
-    return built._replace(oracle=oracle)
+    return experiment.build(data, data.priority.name, {}).of_weighted_sum(experiment.problem, weights)
 
 
 def _excess(loss: float, limit: float) -> float:

@@ -22,7 +22,7 @@ from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.progress import Progress
 from idbpd.experiment.provenance import code_sha256, surroundings, tensors_sha256
 from idbpd.experiment.thresholds import GUESSING
-from idbpd.mtl import FixedWeights, MultiTaskData, guess_loss
+from idbpd.mtl import MultiTaskData, guess_loss
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import explore
@@ -125,8 +125,7 @@ class Search:
         criteria = criteria_of(problem)
         shares = {task: 1 / self._guesses[task] for task in tasks if self._guesses[task] > 0}
         if len(tasks) > 1 and shares:
-            oracle = FixedWeights(built.network, built.data, criteria, shares, problem.weight_decay, robust=True)
-            built = built._replace(oracle=oracle)
+            built = built.of_weighted_sum(problem, shares, robust=True)
         weights = built.initial_weights if start is None else built.placed(start)
         what = tasks[0] if len(tasks) == 1 else "all tasks"
         with Progress(f"weight decay {problem.weight_decay:g}, {what}", steps) as progress:
