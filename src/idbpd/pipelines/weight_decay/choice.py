@@ -15,7 +15,8 @@ AS_GOOD = 0.005
 def explore(grid: Sequence[float], attempt: Callable[[float], Candidate]) -> list[Candidate]:
     """Try a grid from its middle, first up and then down, each way until it gets worse.
 
-    More decay closes the gap to unseen data, but less is learnt. So results get worse on both sides of the best.
+    More decay closes the gap to unseen data, but less is learnt. So results get worse on both sides of the best. Where
+    nothing has been better than a constant guess yet, more decay is tried all the same: it ends at such a guess.
     """
     numbers = sorted(set(grid))
     middle = len(numbers) // 2
@@ -24,7 +25,7 @@ def explore(grid: Sequence[float], attempt: Callable[[float], Candidate]) -> lis
         for number in way:
             best = choose(tried)
             tried.append(attempt(number))
-            if choose(tried) is best:
+            if choose(tried) is best and (best.score < 1 or number < best.weight_decay):
                 break
         if choose(tried) is not tried[0]:
             break  # the other way is worse

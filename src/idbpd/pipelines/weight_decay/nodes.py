@@ -15,7 +15,6 @@ from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import validation_parts
 from idbpd.experiment.thresholds import GUESSING
 from idbpd.pipelines.weight_decay.candidate import Candidate
-from idbpd.pipelines.weight_decay.choice import choose
 from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
 from idbpd.pipelines.weight_decay.search import Found, Parts, Search, UnsettledExperiment
 
@@ -51,8 +50,8 @@ def settle_weight_decay(
     search = Search(rules, parts, unsettled, training.tolerance, weight_decay_cache)
     together = search.of([task.name for task in parts.fit.tasks])
     by_task = {task.name: search.of([task.name]) for task in parts.fit.limited}
-    chosen = choose(together.candidates)
-    alone = {task: choose(found.candidates) for task, found in by_task.items()}
+    chosen = together.chosen
+    alone = {task: found.chosen for task, found in by_task.items()}
     kept = together.kept + sum(found.kept for found in by_task.values())
     logger.info(
         "weight decay %g (%s): worst-case losses on a validation part as shares of a constant guess's: %s; "

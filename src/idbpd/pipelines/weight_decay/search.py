@@ -25,7 +25,7 @@ from idbpd.experiment.thresholds import GUESSING
 from idbpd.mtl import MultiTaskData, guess_loss
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.weight_decay.candidate import Candidate
-from idbpd.pipelines.weight_decay.choice import explore
+from idbpd.pipelines.weight_decay.choice import choose, explore
 from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
 
 # The code that decides the result of a weight decay, beside the solver's.
@@ -62,10 +62,21 @@ class Parts(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The candidates, by weight decay, and how many of them an earlier run had tried."""
+    """The candidates, by weight decay, their weights, and how many of them an earlier run had tried."""
 
     candidates: list[Candidate]
+    weights: dict[float, dict[str, Tensor]]  # by weight decay
     kept: int
+
+    @property
+    def chosen(self) -> Candidate:
+        """The best of the candidates."""
+        return choose(self.candidates)
+
+    @property
+    def chosen_weights(self) -> dict[str, Tensor]:
+        """The weights of the best of the candidates."""
+        return self.weights[self.chosen.weight_decay]
 
 
 @dataclass(frozen=True)
@@ -111,7 +122,8 @@ class Search:
                     self.cache.put(made_with, candidate._asdict(), weights)
             return reached[weight_decay][0]
 
-        return Found(explore(self.parameters.grid, attempt), len(kept))
+        candidates = explore(self.parameters.grid, attempt)
+        return Found(candidates, {number: weights for number, (_, weights) in reached.items()}, len(kept))
 
     def _try(
         self, experiment: Experiment, tasks: Sequence[str], start: dict[str, Tensor] | None, steps: int
@@ -138,7 +150,7 @@ class Search:
             problem.weight_decay,
             {name: quality[name].worst_case_loss for name in tasks},
             {name: dict([quality[name].headline]) for name in tasks},
-            {name: self._guesses[name] for name in tasks},
+            {name: self._guesses_on_validation[name] for name in tasks},
         )
         return candidate, weights
 
@@ -146,6 +158,15 @@ class Search:
     def _guesses(self) -> dict[str, float]:
         criteria = criteria_of(self.unsettled.problem)
         return {task.name: guess_loss(task, criteria) for task in self.parts.fit.tasks}
+
+    @cached_property
+    def _guesses_on_validation(self) -> dict[str, float]:
+        """The best constant answers to the samples to learn from, measured as the candidates are.
+
+        An outlier in the validation part is as bad for a guess as for a model.
+        """
+        criteria, validation = criteria_of(self.unsettled.problem), self.parts.validation
+        return {task.name: guess_loss(task, criteria, validation[task.name]) for task in self.parts.fit.tasks}
 
     @cached_property
     def _sha256(self) -> str:
