@@ -22,6 +22,7 @@ from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.experiment.calibration import calibrate, weights_alone
+from idbpd.experiment.held_out import Promise, check_held_out
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,
@@ -36,7 +37,6 @@ from idbpd.experiment.problem import Experiment, criteria_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import TaskQuality, measure_quality
-from idbpd.pipelines.evaluation.held_out import Promise, check_held_out
 from idbpd.pipelines.training.comparison_nodes import train_unconstrained
 from idbpd.pipelines.training.nodes import train_constrained
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay

@@ -8,10 +8,10 @@ import torch
 from idbpd.errors import DataError
 from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.durable_solve import Budget, Timed, solve_durably
+from idbpd.experiment.endings import say_how_it_ended
 from idbpd.experiment.problem import build_problem, weights_of
 from idbpd.mtl import MultiTaskData, Task
 from idbpd.optim import IDBPD, Status
-from idbpd.pipelines.training.endings import say_how_it_ended
 from idbpd.pipelines.training.nodes import train_constrained
 from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, EXPERIMENT, MODEL, PROBLEM, TRAINING, small_tasks
 

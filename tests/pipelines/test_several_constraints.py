@@ -9,12 +9,13 @@ import pytest
 
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.certify import certify
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.experiment.problem import Experiment, build_problem, criteria_of, weights_of
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
-from idbpd.pipelines.evaluation.nodes import certify, compare, draw_loss_distribution, draw_worst_case_weights
+from idbpd.pipelines.evaluation.nodes import compare, draw_loss_distribution, draw_worst_case_weights
 from idbpd.pipelines.training.comparison_nodes import train_equal_weights, train_unconstrained
 from idbpd.pipelines.training.nodes import train_constrained
 from tests.pipelines.small_tasks import (

@@ -10,6 +10,7 @@ import pytest
 
 from idbpd.datasets import MultiTaskDataset, TabularDataset
 from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.certify import certify
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     FeatureParameters,
@@ -24,7 +25,6 @@ from idbpd.experiment.problem import Experiment, criteria_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import MultiTaskData, sample_losses
-from idbpd.pipelines.evaluation.nodes import certify
 from idbpd.pipelines.training.nodes import train_constrained
 from tests.pipelines.small_tasks import COMPUTE
 

@@ -7,10 +7,10 @@ import pandas as pd
 import torch
 
 from idbpd.datasets.table import TaskTable
+from idbpd.experiment.export import export
 from idbpd.experiment.features import encode, encoded, fit_encoding
 from idbpd.experiment.network import build_network
 from idbpd.mtl import Meaning, MultiTaskData, Task
-from idbpd.pipelines.evaluation.nodes import export
 from tests.experiment.features.tables import mixed_table
 from tests.pipelines.small_tasks import MODEL, PROBLEM, small_tasks
 

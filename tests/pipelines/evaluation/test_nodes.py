@@ -8,10 +8,11 @@ import torch
 from sklearn.metrics import mean_absolute_error, roc_auc_score
 
 from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.certify import certify
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.mtl import HEADLINE, KINDS, Meaning, MultiTaskData, Task
-from idbpd.pipelines.evaluation.nodes import certify, compare, draw_loss_distribution
+from idbpd.pipelines.evaluation.nodes import compare, draw_loss_distribution
 from idbpd.pipelines.evaluation.report import write_report
 from idbpd.pipelines.training.comparison_nodes import train_equal_weights, train_unconstrained
 from idbpd.pipelines.training.nodes import train_constrained

@@ -1,7 +1,8 @@
 """The summary of a run, with any number of models that need not know every task."""
 
+from idbpd.experiment.quality_metrics import quality_metrics
 from idbpd.pipelines.evaluation.summary import summary_table
-from idbpd.pipelines.evaluation.tables import OWN, metrics
+from idbpd.pipelines.evaluation.tables import OWN
 from tests.pipelines.evaluation.measured import CERTIFICATE, WITHOUT_TEST, measured
 
 
@@ -70,7 +71,7 @@ def test_without_a_test_part_all_is_about_the_training_data() -> None:
 
 
 def test_measures_that_are_not_defined_are_not_tracked() -> None:
-    tracked = metrics(measured(), CERTIFICATE)
+    tracked = quality_metrics(measured()[OWN], CERTIFICATE)
     assert tracked["test_income_roc_auc"] == 0.9
     assert tracked["train_hours_mae"] == 2.3149
     assert tracked["test_topics_worst_case_loss"] == 0.49

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from idbpd.errors import ConfigurationError
+from idbpd.experiment.fixed_weights import task_weights
 from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.training.parameters import ComparisonParameters
-from idbpd.pipelines.training.sweep import Parts, Tried, choose, task_weights
+from idbpd.pipelines.training.sweep import Parts, Tried, choose
 from idbpd.validation import validated
 from tests.pipelines.small_tasks import small_tasks
 

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from idbpd.experiment.shown import loss_label
 from idbpd.pipelines.evaluation.loss_bins import loss_bins
-from idbpd.pipelines.evaluation.shown import loss_label
 
 RESIDUALS = ("stationarity", "infeasibility", "slackness")
 # A residual below this is drawn as this: a logarithmic axis has no zero.

@@ -2,20 +2,23 @@
 
 from kedro.pipeline import Node, Pipeline
 
+from idbpd.experiment.certify import certify
+from idbpd.experiment.export import export
 from idbpd.experiment.node_inputs import EXPERIMENT, Unbundled
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.nodes import (
-    certify,
     compare,
     draw_loss_distribution,
     draw_worst_case_weights,
-    export,
 )
 from idbpd.pipelines.evaluation.report import write_report
 
 
 def create_pipeline() -> Pipeline:
-    """Everything is measured on the saved weights; nothing is taken from what training reported."""
+    """Everything is measured on the saved weights; nothing is taken from what training reported.
+
+    The node functions `certify` and `export` are in `idbpd.experiment`, because the frontier uses them too.
+    """
     return Pipeline(
         [
             Node(

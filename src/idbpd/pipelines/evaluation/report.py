@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from idbpd.experiment.shown import name_of, written
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
-from idbpd.pipelines.evaluation.shown import name_of, written
 from idbpd.pipelines.evaluation.tables import OWN
 from idbpd.pipelines.evaluation.verdicts import GUESS
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from idbpd.experiment.shown import WORST_CASE, name_of, written_of
 from idbpd.mtl import HEADLINE
-from idbpd.pipelines.evaluation.shown import WORST_CASE, name_of, written_of
 from idbpd.pipelines.evaluation.tables import OWN, Measured, keeps, priority_of
 
 WHAT, LIMIT = "task: what", "limit"

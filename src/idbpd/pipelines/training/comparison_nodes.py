@@ -12,19 +12,20 @@ from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
 from idbpd.experiment.durable_solve import Budget, Timed
+from idbpd.experiment.endings import say_how_it_ended
+from idbpd.experiment.fixed_weights import with_fixed_weights
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
 from idbpd.experiment.provenance import parameters_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import validation_parts
+from idbpd.experiment.stage import Stage
 from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import MultiTaskData, own_parameters
 from idbpd.optim import IDBPD
 from idbpd.optim.restricted_oracle import RestrictedOracle
-from idbpd.pipelines.training.endings import say_how_it_ended
 from idbpd.pipelines.training.parameters import ComparisonParameters
-from idbpd.pipelines.training.stage import Stage
-from idbpd.pipelines.training.sweep import Parts, Tried, choose, sweep, with_fixed_weights
+from idbpd.pipelines.training.sweep import Parts, Tried, choose, sweep
 
 logger = logging.getLogger(__name__)
 

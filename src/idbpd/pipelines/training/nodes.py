@@ -10,14 +10,14 @@ from torch import Tensor
 from idbpd.baselines import make_method
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
 from idbpd.experiment.durable_solve import Budget
+from idbpd.experiment.endings import reached, say_how_it_ended
 from idbpd.experiment.history import history_frame
 from idbpd.experiment.parameters import DEFAULT_METHODS, MethodsParameters, TrainingParameters
 from idbpd.experiment.problem import Experiment, protected, weights_of
 from idbpd.experiment.provenance import parameters_of, require_same
+from idbpd.experiment.stage import Stage
 from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import MultiTaskData
-from idbpd.pipelines.training.endings import reached, say_how_it_ended
-from idbpd.pipelines.training.stage import Stage
 
 logger = logging.getLogger(__name__)
 

@@ -12,12 +12,13 @@ from torch import Tensor
 
 from idbpd.experiment.checkpoints import Checkpointing
 from idbpd.experiment.durable_solve import Budget
-from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
+from idbpd.experiment.fixed_weights import task_weights, with_fixed_weights
+from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.provenance import parameters_of, tensors_sha256
+from idbpd.experiment.stage import Stage
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD
 from idbpd.pipelines.training.parameters import ComparisonParameters
-from idbpd.pipelines.training.stage import Stage
 
 
 class Tried(NamedTuple):
@@ -88,21 +89,6 @@ def choose(tried: Sequence[Tried], priority: str, margin: float) -> Tried:
     if keeping:
         return min(keeping, key=lambda one: _known(one.worst_case_losses[priority]))
     return min(tried, key=lambda one: one.largest_excess)
-
-
-def task_weights(data: MultiTaskData, of_priority: float) -> dict[str, float]:
-    """The weight of every task: the others share equally what the priority task leaves.
-
-    The weights sum to the number of tasks, as equal weights of one do, so that weight decay is as strong as there.
-    """
-    total = len(data.tasks)
-    others = {task.name: total * (1 - of_priority) / len(data.limited) for task in data.limited}
-    return {data.priority.name: total * of_priority, **others}
-
-
-def with_fixed_weights(experiment: Experiment, data: MultiTaskData, weights: Mapping[str, float]) -> BuiltProblem:
-    """The problem of minimising a weighted sum of the tasks' mean losses."""
-    return experiment.build(data, data.priority.name, {}).of_weighted_sum(experiment.problem, weights)
 
 
 def _excess(loss: float, limit: float) -> float:

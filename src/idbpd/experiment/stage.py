@@ -1,4 +1,4 @@
-"""One solve of the training pipeline, which a killed run continues."""
+"""One solve of a pipeline, which a killed run continues."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

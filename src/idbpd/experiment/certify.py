@@ -1,0 +1,93 @@
+"""What is known of a model under limits: its KKT residuals in float64, and whether the limits hold on unseen data."""
+
+import copy
+from typing import Any
+
+from torch import Tensor, nn
+
+from idbpd.experiment.calibration import weights_alone
+from idbpd.experiment.certificate import ExactPoint, evaluate_exactly
+from idbpd.experiment.held_out import Promise, check_held_out
+from idbpd.experiment.parameters import SplitParameters
+from idbpd.experiment.problem import Experiment, criteria_of, protected
+from idbpd.experiment.provenance import require_same
+from idbpd.experiment.thresholds import thresholds_of
+from idbpd.mtl import MultiTaskData
+from idbpd.optim.oracle import Maximisers
+
+
+def certify(
+    train: MultiTaskData,
+    test: MultiTaskData,
+    weights: dict[str, Tensor],
+    outcome: dict[str, Any],
+    threshold: dict[str, Any],
+    single_task_weights: dict[str, Tensor],
+    split: SplitParameters,
+    experiment: Experiment,
+) -> dict[str, Any]:
+    """The three KKT residuals at the saved weights, with f, g and the multipliers that make the residuals least.
+
+    ``constraint`` and ``multiplier`` are the largest of all constraint tasks; ``tasks`` has them one by one.
+    ``protects`` says in words what the worst case of each task is taken over, and ``support`` how many samples carry
+    weight in it. ``held_out`` is about data that the model never saw; without a test part there is none.
+    """
+    require_same(outcome["made_with"], experiment.made_with, "model", "train_constrained")
+    thresholds = thresholds_of(threshold)
+    point = evaluate_exactly(train, thresholds, experiment, weights)
+    evaluation, multipliers = point.evaluation, point.best_multipliers
+    kkt = point.kkt(multipliers)
+    return {
+        "status": outcome["status"],
+        "reason": outcome["reason"],
+        "objective": evaluation.f.item(),
+        "constraint": evaluation.g.max().item(),
+        "multiplier": multipliers.max().item(),
+        "stationarity": kkt.stationarity,
+        "infeasibility": kkt.infeasibility,
+        "slackness": kkt.slackness,
+        "threshold": threshold["threshold"],
+        "tasks": {
+            name: {"constraint": g.item(), "multiplier": multiplier.item(), "threshold": thresholds[name]}
+            for name, g, multiplier in zip(thresholds, evaluation.g, multipliers, strict=True)
+        },
+        "protects": protected(train, experiment.problem),
+        "support": _support_sizes([train.priority.name, *thresholds], evaluation.maximisers),
+        "held_out": (
+            _held_out(point, weights, test, threshold, single_task_weights, experiment)
+            if split.test_fraction > 0
+            else None
+        ),
+    }
+
+
+def _support_sizes(tasks: list[str], maximisers: Maximisers) -> dict[str, dict[str, int]]:
+    sizes = {}
+    for name, worst in zip(tasks, (maximisers.y, *maximisers.w), strict=True):
+        assert worst is not None  # every task has a worst case
+        sizes[name] = {"weighted": int((worst > 0).sum()), "samples": len(worst)}
+    return sizes
+
+
+def _held_out(
+    point: ExactPoint,
+    weights: dict[str, Tensor],
+    test: MultiTaskData,
+    threshold: dict[str, Any],
+    single_task_weights: dict[str, Tensor],
+    experiment: Experiment,
+) -> dict[str, Any]:
+    built = point.built
+
+    def network(of: dict[str, Tensor]) -> nn.Module:
+        return copy.deepcopy(built.network_with(built.placed(of)))  # the problem has one network, which is used again
+
+    promises = {name: Promise(task["threshold"], task["slack"]) for name, task in threshold["tasks"].items()}
+    return check_held_out(
+        network(weights),
+        lambda task: network(weights_alone(single_task_weights, task)),
+        built.data,
+        built.here(test),
+        promises,
+        criteria_of(experiment.problem),
+    )
