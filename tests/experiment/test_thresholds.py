@@ -1,33 +1,57 @@
-"""The limit of a task follows from what it reaches on its own, unless it is set by hand."""
+"""The limit of a task in training follows from what is promised on unseen data."""
+
+from dataclasses import replace
 
 import pytest
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.thresholds import threshold_rule, thresholds_of
+from idbpd.experiment.thresholds import Promise, promises_of, thresholds_of
+from idbpd.mtl import MultiTaskData
 from tests.pipelines.small_tasks import CALIBRATION, small_tasks
 
 
 def test_the_slack_is_a_share_of_the_value() -> None:
-    rule = threshold_rule(small_tasks(2), CALIBRATION)
-    assert rule.threshold("second", 0.5) == 0.5 * 1.1
-    assert rule.threshold("second", -1e-17) == 0  # rounding, where nothing is lost
-    assert not rule.by_hand
+    promise = promises_of(small_tasks(2), CALIBRATION)["second"]
+    assert promise == Promise(slack=0.1)
+    assert promise.threshold(0.5, guess=1.0) == 0.5 * 1.1
+    assert promise.threshold(-1e-17, guess=1.0) == 0  # rounding, where nothing is lost
 
 
-def test_a_reserve_is_a_share_of_the_slack_that_training_leaves_unused() -> None:
-    rule = threshold_rule(small_tasks(2), CALIBRATION.model_copy(update={"reserve": 0.5}))
-    assert rule.threshold("second", 0.5) == pytest.approx(0.5 * 1.05)
-    assert rule.slack["second"] == 0.1  # on unseen data
+def test_a_reserve_moves_a_limit_towards_what_the_task_reaches_on_its_own() -> None:
+    assert Promise(slack=0.1).threshold(0.5, 1.0, reserve=0.5) == pytest.approx(0.5 * 1.05)
+    assert Promise(loss=0.6).threshold(0.5, 1.0, reserve=0.5) == pytest.approx(0.55)
+    # From the loss of a guess, where the promise is not in the loss.
+    assert Promise(measure="accuracy", level=0.9).threshold(0.5, 1.0, reserve=0.5) == pytest.approx(0.75)
+
+
+def test_a_limit_that_no_model_keeps_is_not_changed_by_a_reserve() -> None:
+    assert Promise(loss=0.4).threshold(0.5, 1.0, reserve=0.5) == 0.4
 
 
 def test_what_is_set_by_hand_goes_first() -> None:
     data = small_tasks(3)
-    for_all = threshold_rule(data, CALIBRATION.model_copy(update={"threshold": 0.3}))
-    assert [for_all.threshold(task, 0.5) for task in ("second", "third")] == [0.3, 0.3]
-    for_one = threshold_rule(data, CALIBRATION.model_copy(update={"threshold": {"third": 0.3}}))
-    assert [for_one.threshold(task, 0.5) for task in ("second", "third")] == [0.5 * 1.1, 0.3]
+    for_all = promises_of(data, CALIBRATION.model_copy(update={"threshold": 0.3}))
+    assert for_all == {"second": Promise(loss=0.3), "third": Promise(loss=0.3)}
+    for_one = promises_of(data, CALIBRATION.model_copy(update={"threshold": {"third": 0.3}}))
+    assert for_one == {"second": Promise(slack=0.1), "third": Promise(loss=0.3)}
     with pytest.raises(ConfigurationError, match=r"names 'first'; the tasks that keep a limit are second, third"):
-        threshold_rule(data, CALIBRATION.model_copy(update={"threshold": {"first": 0.3}}))
+        promises_of(data, CALIBRATION.model_copy(update={"threshold": {"first": 0.3}}))
+
+
+@pytest.mark.parametrize(
+    ("options", "promise"),
+    [
+        ({"slack": 0.2}, Promise(slack=0.2)),
+        ({"limit": 0.6}, Promise(loss=0.6)),
+        ({"limit": {"accuracy": 0.9}}, Promise(measure="accuracy", level=0.9)),
+    ],
+)
+def test_the_options_of_a_task_count_before_those_for_all(options: dict[str, object], promise: Promise) -> None:
+    data = small_tasks(2)
+    first, second = data.tasks
+    data = MultiTaskData(data.features, (first, replace(second, options=options)))
+    assert promises_of(data, CALIBRATION.model_copy(update={"threshold": 0.3})) == {"second": promise}
+    assert Promise.of_record({"slack": promise.slack, "limit": promise.limit}) == promise
 
 
 def test_the_saved_record_has_a_limit_for_each_task() -> None:

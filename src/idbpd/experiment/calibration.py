@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -13,13 +13,14 @@ from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.durable_solve import Budget, solve_durably, solve_settings
 from idbpd.experiment.parameters import CalibrationParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
-from idbpd.experiment.thresholds import GUESSING, at_least_zero, threshold_rule
+from idbpd.experiment.thresholds import GUESSING, Promise, at_least_zero, promises_of
 from idbpd.mtl import MultiTaskData, Task, guess_loss
 from idbpd.optim import IDBPD, Status
 
 logger = logging.getLogger(__name__)
 
 OF_TASK = "/"  # between a task and a parameter; the name of a task cannot have it
+ALL_TASKS = ""  # in place of the name of a task
 
 
 def calibrate(
@@ -28,6 +29,9 @@ def calibrate(
     experiment: Experiment,
     checkpointing: Checkpointing = NO_CHECKPOINTS,
     calibration_cache: ContentStore | None = None,
+    reserve: Mapping[str, float] | None = None,
+    *,
+    quiet: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]:
     """The threshold of every constraint task, how it was found, weights from which all of them can be kept, and the
     weights of each task alone, by ``<task>/<parameter>``.
@@ -39,26 +43,39 @@ def calibrate(
     reach all their values. So the weights keep the limits of all tasks but the last, and make that one as good as they
     can. They are found task by task: each search starts where the limits before it are kept.
 
-    Without a cache, nothing is kept for another run. What is kept is what the solver found: slack and limits set by
-    hand are applied afterwards, so that a run with other ones can use it too.
+    Without a cache, nothing is kept for another run. What is kept is what the solver found: slack, limits and the
+    ``reserve`` of each task (`Promise.threshold`; none where it is not given) are applied afterwards, so that a run
+    with other ones can use it too. ``quiet`` says nothing of what was found.
     """
-    rule = threshold_rule(train, calibration)
+    promises, reserves = promises_of(train, calibration), reserve or {}
     calibrator = _Calibrator(experiment.made_with, calibration, checkpointing, calibration_cache)
     found: dict[str, dict[str, Any]] = {}
     weights: dict[str, Tensor] = {}
-    single: dict[str, Tensor] = {}
+    single: dict[str, dict[str, Tensor]] = {}
     for task in train.limited:
         its_own = experiment.of_task_alone(task.name)
         alone = its_own.build(train, task.name, {})
         solved = replace(calibrator, made_with=its_own.made_with).solve(task.name, {}, alone, alone.initial_weights)
-        single |= {f"{task.name}{OF_TASK}{name}": tensor for name, tensor in solved.weights.items()}
+        single[task.name] = solved.weights
         quality = alone.quality(solved.weights, alone.data, criteria_of(experiment.problem))[task.name]
         value = at_least_zero(quality.worst_case_loss)
-        threshold = rule.threshold(task.name, value)
+        guess = guess_loss(task, criteria_of(experiment.problem))
+        promise, kept_back = promises[task.name], reserves.get(task.name, 0.0)
+        threshold = promise.threshold(value, guess, kept_back)
         earlier = {name: record["threshold"] for name, record in found.items()}
-        _report(task, value, threshold, solved, its_own, by_hand=task.name in rule.by_hand)
-        slack = None if task.name in rule.by_hand else rule.slack[task.name]
-        found[task.name] = {"threshold": threshold, "value": value, "slack": slack, **asdict(solved.how)}
+        if not quiet:
+            _report(task, _Limit(value, guess, threshold, promise), solved, its_own)
+        found[task.name] = {
+            "threshold": threshold,
+            "value": value,
+            "slack": promise.slack,
+            "limit": promise.limit,
+            "reserve": kept_back,
+            **asdict(solved.how),
+        }
+        if value > GUESSING * guess:
+            # Weight decay has drawn all weights to zero. No method gets away from there: it is a saddle point.
+            solved = replace(solved, weights=alone.initial_weights)
         if earlier:
             joint = experiment.build(train, task.name, earlier)
             weights = calibrator.solve(task.name, earlier, joint, weights).weights
@@ -72,7 +89,12 @@ def calibrate(
         "tasks": found,
         "made_with": experiment.made_with,
     }
-    return record, weights, single
+    return record, weights, joined_by_task(single)
+
+
+def joined_by_task(weights: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The weights of several models as one dictionary, by ``<task>/<parameter>``."""
+    return {f"{task}{OF_TASK}{name}": tensor for task, of_task in weights.items() for name, tensor in of_task.items()}
 
 
 def weights_alone(single_task_weights: Mapping[str, Tensor], task: str) -> dict[str, Tensor]:
@@ -134,16 +156,23 @@ class _Calibrator:
         return _Solved(how, weights, cached=False)
 
 
-def _report(
-    limited: Task, value: float, threshold: float, solved: _Solved, experiment: Experiment, *, by_hand: bool
-) -> None:
-    task, how = limited.name, solved.how
-    guess = guess_loss(limited, criteria_of(experiment.problem))
+class _Limit(NamedTuple):
+    """A limit in training, and what it follows from."""
+
+    value: float  # what the task reaches on its own
+    guess: float  # what the best constant answer reaches
+    threshold: float
+    promise: Promise
+
+
+def _report(task: Task, limit: _Limit, solved: _Solved, experiment: Experiment) -> None:
+    value, guess, threshold, promise = limit
+    how, name = solved.how, task.name
     logger.info(
         "the %s task alone reaches a worst-case loss of %.4f, %s %.4f: %s after %d steps, residual %.1e, %.1f s%s",
-        task,
+        name,
         value,
-        "and its threshold was set to" if by_hand else "so its threshold is",
+        "so its threshold is" if promise.loss is None else "and its threshold was set to",
         threshold,
         how.status,
         how.steps,
@@ -155,15 +184,15 @@ def _report(
         logger.warning(
             "the %s task alone is no better than a constant guess, whose loss is %.4f: it has learnt nothing, and its "
             "limit says little; see calibration.max_steps, problem.weight_decay and features.scaling",
-            task,
+            name,
             guess,
         )
-    elif threshold >= guess:
+    elif threshold >= guess and promise.measure is None:
         logger.warning(
             "the limit %.4f of the %s task says little: a constant guess, whose loss is %.4f, keeps it; "
             "see calibration.slack, calibration.threshold and problem.weight_decay",
             threshold,
-            task,
+            name,
             guess,
         )
     if threshold < value:
@@ -171,7 +200,7 @@ def _report(
             "the limit %.4f of the %s task is below %.4f, what it reached on its own with weight decay %g: "
             "perhaps no model keeps it; see calibration.threshold",
             threshold,
-            task,
+            name,
             value,
             experiment.problem.weight_decay,
         )

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 from idbpd.experiment.calibration import weights_alone
 from idbpd.experiment.certificate import ExactPoint, evaluate_exactly
-from idbpd.experiment.held_out import Promise, check_held_out
+from idbpd.experiment.held_out import Evidence, check_held_out
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.experiment.problem import Experiment, criteria_of, protected
 from idbpd.experiment.provenance import require_same
-from idbpd.experiment.thresholds import thresholds_of
+from idbpd.experiment.thresholds import Promise, thresholds_of
 from idbpd.mtl import MultiTaskData
 from idbpd.optim.oracle import Maximisers
 
@@ -82,12 +82,15 @@ def _held_out(
     def network(of: dict[str, Tensor]) -> nn.Module:
         return copy.deepcopy(built.network_with(built.placed(of)))  # the problem has one network, which is used again
 
-    promises = {name: Promise(task["threshold"], task["slack"]) for name, task in threshold["tasks"].items()}
-    return check_held_out(
+    evidence = Evidence(
         network(weights),
         lambda task: network(weights_alone(single_task_weights, task)),
         built.data,
         built.here(test),
-        promises,
         criteria_of(experiment.problem),
     )
+    promises = {name: Promise.of_record(task) for name, task in threshold["tasks"].items()}
+    found = check_held_out(evidence, promises)
+    for name, limit in thresholds_of(threshold).items():
+        found["tasks"][name] = {"threshold": limit, **found["tasks"][name]}
+    return found

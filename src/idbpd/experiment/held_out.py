@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from idbpd.mtl import Criteria, MultiTaskData, guess_loss, sample_losses
+from idbpd.experiment.thresholds import Promise
+from idbpd.mtl import SAMPLE_ERRORS, Criteria, MultiTaskData, guess_loss, sample_errors, sample_losses
 from idbpd.mtl.bounds import (
     Verdict,
     confidence_of_each,
+    mean_error_bound,
     paired_bootstrap,
     rows_needed,
     verdict,
@@ -22,11 +24,14 @@ CONFIDENCE = 0.95  # of all limits together
 BOOTSTRAP_SEED = 0
 
 
-class Promise(NamedTuple):
-    """What a run promised of a task."""
+class Evidence(NamedTuple):
+    """What verdicts are drawn from: a model, the models made for single tasks, and two parts of the data."""
 
-    threshold: float  # the limit that training kept on the training part
-    slack: float | None  # by how much it may be worse than a model of its own; None: the threshold is the limit itself
+    network: nn.Module
+    alone: Callable[[str], nn.Module]  # the model made for a task alone, by the task's name
+    train: MultiTaskData
+    test: MultiTaskData  # which the models have not seen
+    criteria: Criteria
 
 
 class Parts(NamedTuple):
@@ -36,45 +41,51 @@ class Parts(NamedTuple):
     test: Tensor
 
 
-def check_held_out(
-    network: nn.Module,
-    alone: Callable[[str], nn.Module],
-    train: MultiTaskData,
-    test: MultiTaskData,
-    promises: Mapping[str, Promise],
-    criteria: Criteria,
-) -> dict[str, Any]:
+def check_held_out(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[str, Any]:
     """The verdict on every limit, from the test part, which nothing has seen before.
 
-    A relative limit is (1 + slack) times the worst-case loss of the model made for that task alone, which ``alone``
-    gives, on the same test samples: what is hard for both models cancels. A limit set by hand is the limit on unseen
-    data, too. The bounds are one-sided, and all of them hold together with the stated confidence.
-
-    ``reference`` is the limit on unseen data. ``upper_bound`` is comparable to it: the limit holds where the bound is
-    at most the reference. A bound that the samples cannot tell is None. ``guesses`` are the worst-case losses of the
-    best constant answers of the training part.
+    The bounds are one-sided, and all of them hold together with the stated confidence. ``guesses`` are the worst-case
+    losses of the best constant answers of the training part. `judge_limits` has the rest.
     """
-    ours = _losses(network, train, test, criteria)
-    each = confidence_of_each(CONFIDENCE, len(promises))
-    tasks = {}
-    for name, promise in promises.items():
-        of_task = Parts(ours.train[name], ours.test[name])
-        if promise.slack is None:
-            judged = _absolute(of_task, promise.threshold, criteria, test, name, each)
-        else:
-            other = _losses(alone(name), train, test, criteria)
-            pair = (of_task, Parts(other.train[name], other.test[name]))
-            judged = _relative(*pair, promise.slack, criteria, test, name, each)
-        tasks[name] = {"threshold": promise.threshold, **judged}
+    tasks = judge_limits(evidence, promises)
     overall = verdict_of_all([Verdict(task["verdict"]) for task in tasks.values()])
+    train, test = evidence.train, evidence.test
     return {
         "part": "test",
         "confidence": CONFIDENCE,
         "verdict": overall.value,
         "holds": overall is Verdict.HOLDS,
         "tasks": tasks,
-        "guesses": {task.name: guess_loss(task, criteria, test[task.name]) for task in train.tasks},
+        "guesses": {task.name: guess_loss(task, evidence.criteria, test[task.name]) for task in train.tasks},
     }
+
+
+def judge_limits(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[str, dict[str, Any]]:
+    """The verdict on the limit of every task.
+
+    A relative limit is (1 + slack) times the worst-case loss of the model made for that task alone on the same
+    samples: what is hard for both models cancels. A limit in the loss is the same number on unseen data. A limit in a
+    measure that people know is judged as the mean error that it stands for, such as 0.1 for an accuracy of 0.9.
+
+    ``reference`` is the limit on unseen data. ``upper_bound`` is comparable to it: the limit holds where the bound is
+    at most the reference. A bound that the samples cannot tell is None. ``measured`` has name, limit, value and bound
+    of such a measure as people know it.
+    """
+    ours = _losses(evidence.network, evidence)
+    each = confidence_of_each(CONFIDENCE, len(promises)) if promises else CONFIDENCE
+    tasks = {}
+    for name, promise in promises.items():
+        worst_case = evidence.criteria(evidence.test[name]).worst(ours.test[name]).value.item()
+        if promise.measure is not None:
+            judged = _in_measure(evidence, promise, name, each)
+        elif promise.slack is None:
+            judged = _absolute(Parts(ours.train[name], ours.test[name]), promise, evidence, name, each)
+        else:
+            other = _losses(evidence.alone(name), evidence)
+            pair = (Parts(ours.train[name], ours.test[name]), Parts(other.train[name], other.test[name]))
+            judged = _relative(*pair, promise.slack, evidence, name, each)
+        tasks[name] = {"worst_case_loss": worst_case, **judged}
+    return tasks
 
 
 class _ByTask(NamedTuple):
@@ -82,27 +93,26 @@ class _ByTask(NamedTuple):
     test: dict[str, Tensor]
 
 
-def _losses(network: nn.Module, train: MultiTaskData, test: MultiTaskData, criteria: Criteria) -> _ByTask:
-    return _ByTask(sample_losses(network, train, criteria), sample_losses(network, test, criteria))
+def _losses(network: nn.Module, evidence: Evidence) -> _ByTask:
+    return _ByTask(*(sample_losses(network, part, evidence.criteria) for part in (evidence.train, evidence.test)))
 
 
-def _absolute(
-    ours: Parts, limit: float, criteria: Criteria, test: MultiTaskData, task: str, confidence: float
-) -> dict[str, Any]:
+def _absolute(ours: Parts, promise: Promise, evidence: Evidence, task: str, confidence: float) -> dict[str, Any]:
     found = worst_case_bound(
         ours.test,
-        criteria(test[task]).worst_case,
+        evidence.criteria(evidence.test[task]).worst_case,
         training=ours.train,
         confidence=confidence,
         seed=BOOTSTRAP_SEED,
     )
-    return _record(found.value, found.bound, limit, len(ours.test)) | {"slack": None, "alone": None}
+    assert promise.loss is not None  # it is neither relative nor in a measure
+    return _record(found.value, found.bound, promise.loss, len(ours.test))
 
 
 def _relative(
-    ours: Parts, theirs: Parts, slack: float, criteria: Criteria, test: MultiTaskData, task: str, confidence: float
+    ours: Parts, theirs: Parts, slack: float, evidence: Evidence, task: str, confidence: float
 ) -> dict[str, Any]:
-    criterion = criteria(test[task])
+    criterion = evidence.criteria(evidence.test[task])
     found = paired_bootstrap(
         ours.test,
         theirs.test,
@@ -120,14 +130,46 @@ def _relative(
     }
 
 
+def _in_measure(evidence: Evidence, promise: Promise, task: str, confidence: float) -> dict[str, Any]:
+    assert promise.measure is not None
+    assert promise.level is not None
+    measure = SAMPLE_ERRORS[evidence.test[task].meaning.kind][promise.measure]
+
+    def errors(network: nn.Module, part: MultiTaskData) -> Tensor:
+        return sample_errors(network, part, task, str(promise.measure), evidence.criteria)
+
+    test = errors(evidence.network, evidence.test)
+    value, bound = mean_error_bound(
+        test,
+        is_rate=measure.is_rate,
+        training=errors(evidence.network, evidence.train),
+        confidence=confidence,
+        seed=BOOTSTRAP_SEED,
+    )
+    alone, _ = mean_error_bound(errors(evidence.alone(task), evidence.test), is_rate=measure.is_rate)
+    record = _record(value, bound, measure.error(promise.level), len(test))
+    return record | {
+        "measured": {
+            "name": promise.measure,
+            "limit": promise.level,
+            "value": None if math.isnan(value) else measure.measure(value),
+            "bound": measure.measure(bound) if math.isfinite(bound) else None,
+            "alone": None if math.isnan(alone) else measure.measure(alone),
+        },
+    }
+
+
 def _record(value: float, bound: float, reference: float, rows: int) -> dict[str, Any]:
-    found = verdict(value, bound, reference)
+    # Where no sample counts (recall without a positive sample) nothing is shown, and nothing is broken.
+    found = Verdict.NOT_SHOWN if math.isnan(value) else verdict(value, bound, reference)
     return {
-        "worst_case_loss": value,
         "upper_bound": bound if math.isfinite(bound) else None,
         "reference": reference,
         "verdict": found.value,
         "holds": found is Verdict.HOLDS,
         "rows": rows,
         "rows_needed": rows_needed(value, bound, reference, rows) if found is Verdict.NOT_SHOWN else None,
+        "slack": None,
+        "alone": None,
+        "measured": None,
     }

@@ -75,11 +75,24 @@ class FeatureParameters(ParameterBlock):
     scaling: Literal["auto", "none", "standard", "minmax", "maximum"] = "auto"
 
 
+def _limit(given: Any) -> Any:
+    """A loss, or one measure with its level; which measures a task has depends on its kind, and is checked later."""
+    if given is None:
+        return None
+    named = given if isinstance(given, Mapping) else {"loss": given}
+    if len(named) != 1:
+        raise ValueError("choose one measure, such as {accuracy: 0.9}")
+    ((measure, level),) = named.items()
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < math.inf:
+        raise ValueError("choose a positive number for the worst-case loss, or a measure, such as {accuracy: 0.9}")
+    return {str(measure): float(level)} if isinstance(given, Mapping) else float(level)
+
+
 class TaskOptions(ParameterBlock):
     """What people may set for one task; what is not set follows from the parameters for all tasks."""
 
     slack: Annotated[float, Field(ge=0)] | None = None
-    limit: Positive | None = None
+    limit: Annotated[Any, BeforeValidator(_limit)] = None
     loss: Any = None
     worst_case: Any = None
 
@@ -211,11 +224,18 @@ class ProblemSettings(_Problem):
         return ProblemParameters(**{**self.model_dump(by_alias=True), **numbers})
 
 
+def _share_or_auto(value: object) -> object:
+    if value == AUTO or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1):
+        return value
+    raise ValueError(f"choose a number from 0 to 1, or {AUTO}")
+
+
 class CalibrationParameters(ParameterBlock):
     """How the thresholds of the constraint tasks are found."""
 
     slack: float
-    reserve: Annotated[float, Field(ge=0, le=1)] = 0.0
+    reserve: Annotated[float | Literal["auto"], BeforeValidator(_share_or_auto)] = 0.0
+    reserve_steps: Annotated[int, Field(ge=1)] = 100
     threshold: Positive | dict[str, Positive] | None = None
     max_steps: Annotated[int, Field(ge=1)]
     tolerance: Positive

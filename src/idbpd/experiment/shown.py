@@ -15,7 +15,7 @@ NAMES = {
     WORST_CASE: "worst-case loss",
     "cvar_loss": "CVaR-5 % loss",
 }
-PERCENT = ("accuracy", "hit_rate", "exact_match")
+PERCENT = ("accuracy", "hit_rate", "exact_match", "recall", "precision", "specificity")
 OWN_UNIT = ("mae", "rmse")  # of the target: any size of number
 UNITS: dict[type, str] = {
     CrossEntropy: "nats",

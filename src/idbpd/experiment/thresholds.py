@@ -1,7 +1,7 @@
-"""The limit of every constraint task: what it reaches on its own times (1 + slack), or a number set by hand."""
+"""What is promised of every constraint task on unseen data, and which limit in training follows from it."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.parameters import CalibrationParameters
@@ -11,35 +11,70 @@ from idbpd.mtl import MultiTaskData
 GUESSING = 0.99
 
 
-class ThresholdRule(NamedTuple):
-    """How a limit follows from the worst-case loss that a task reaches on its own."""
+class Promise(NamedTuple):
+    """A limit on unseen data. Just one of slack, loss and measure is set."""
 
-    slack: Mapping[str, float]  # by task
-    by_hand: Mapping[str, float]  # by task
-    reserve: float = 0.0  # the share of the slack that training leaves unused
+    slack: float | None = None  # by which share the task may be worse than a model made for it alone
+    loss: float | None = None  # what its worst-case loss may be at most
+    measure: str | None = None  # a measure that people know, such as accuracy,
+    level: float | None = None  # and what it must be at least; where it is an error, at most
 
-    def threshold(self, task: str, value: float) -> float:
-        """The limit in training of a task that reaches ``value`` on its own.
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Self:
+        """The promise in what calibration saved of a task."""
+        limit = record["limit"]
+        if isinstance(limit, Mapping):
+            ((measure, level),) = limit.items()
+            return cls(measure=measure, level=level)
+        return cls(slack=record["slack"]) if limit is None else cls(loss=limit)
 
-        Training uses a limit to the full where that helps the priority task. On unseen data such a model would be at
-        its limit, beyond it as often as not: the reserve is for that.
+    @property
+    def limit(self) -> float | dict[str, float] | None:
+        """The limit as people write it; None where it is relative."""
+        return self.loss if self.measure is None else {self.measure: self.level or 0.0}
+
+    def threshold(self, value: float, guess: float, reserve: float = 0.0) -> float:
+        """The limit in training of a task that reaches the worst-case loss ``value`` on its own, and a guess ``guess``.
+
+        Training uses a limit to the full where that helps the priority task, and on unseen data every model is worse
+        than on its training data. So a limit that is promised there may need a tighter one here. A ``reserve`` of 0 is
+        the promise itself, or the loss of a guess where the promise is not in the loss; 1 is the value that the task
+        reaches on its own, the tightest limit that can be kept.
+
+        No limit is looser than a guess, unless the task reaches no better on its own: it would allow a model that is
+        worse than none.
         """
-        return self.by_hand.get(task, at_least_zero(value) * (1 + self.slack[task] * (1 - self.reserve)))
+        value = at_least_zero(value)
+        if self.slack is not None:
+            loosest = value * (1 + self.slack)
+        elif self.loss is not None:
+            loosest = self.loss
+        else:
+            loosest = guess
+        if loosest > guess:
+            loosest = max(value, guess)
+        return loosest - reserve * max(0.0, loosest - value)
 
 
-def threshold_rule(train: MultiTaskData, calibration: CalibrationParameters) -> ThresholdRule:
-    """The rule that the parameters state: a task's own options count before those for all tasks.
+def promises_of(train: MultiTaskData, calibration: CalibrationParameters) -> dict[str, Promise]:
+    """What the parameters promise of each limited task: its own options count before those for all tasks.
 
     A `ConfigurationError` names a task that keeps no limit.
     """
-    slack = {task.name: float(task.options.get("slack", calibration.slack)) for task in train.limited}
     by_hand = _thresholds_for_all(train, calibration.threshold)
-    for task in train.limited:
-        if "limit" in task.options:
-            by_hand[task.name] = float(task.options["limit"])
-        elif "slack" in task.options:
-            by_hand.pop(task.name, None)
-    return ThresholdRule(slack, by_hand, calibration.reserve)
+    return {task.name: _promise(task.options, by_hand.get(task.name), calibration.slack) for task in train.limited}
+
+
+def _promise(options: Mapping[str, Any], by_hand: float | None, slack: float) -> Promise:
+    limit = options.get("limit")
+    if isinstance(limit, Mapping):
+        ((measure, level),) = limit.items()
+        return Promise(measure=measure, level=float(level))
+    if limit is not None:
+        return Promise(loss=float(limit))
+    if "slack" in options or by_hand is None:
+        return Promise(slack=float(options.get("slack", slack)))
+    return Promise(loss=by_hand)
 
 
 def _thresholds_for_all(train: MultiTaskData, given: float | dict[str, float] | None) -> dict[str, float]:

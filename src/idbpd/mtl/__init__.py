@@ -8,11 +8,11 @@ from idbpd.mtl.exported import AnsweredTask, ExportedModel
 from idbpd.mtl.fixed_weights import FixedWeights
 from idbpd.mtl.kinds import DISTRIBUTION, KINDS, Kind, Meaning
 from idbpd.mtl.losses import LOSSES, CrossEntropy, Huber, Logistic, Loss, Squared, default_loss
-from idbpd.mtl.metrics import HEADLINE, is_better
+from idbpd.mtl.metrics import HEADLINE, SAMPLE_ERRORS, is_better
 from idbpd.mtl.network import AnswerNetwork, SharedNetwork, seeded, seeded_network
 from idbpd.mtl.own_parameters import OwnParameters, own_parameters
 from idbpd.mtl.problem import RobustMultiTask
-from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_losses
+from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_errors, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
 from idbpd.mtl.weight_decay import output_offsets
 from idbpd.mtl.worst_cases import (
@@ -30,6 +30,7 @@ __all__ = [
     "HEADLINE",
     "KINDS",
     "LOSSES",
+    "SAMPLE_ERRORS",
     "WORST_CASES",
     "AnswerNetwork",
     "AnsweredTask",
@@ -66,6 +67,7 @@ __all__ = [
     "output_offsets",
     "own_parameters",
     "same_for_all",
+    "sample_errors",
     "sample_losses",
     "seeded",
     "seeded_network",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from idbpd.mtl.criterion import Criteria, Criterion
+from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData
 from idbpd.mtl.passes import Cotangent
 from idbpd.mtl.problem import passes_of
@@ -51,6 +51,7 @@ class FixedWeights:
         self._passes = passes_of(network, data, tasks)
         self._decay = WeightDecay(weight_decay, offsets)
         self._last: tuple[Tensor, tuple[Tensor, ...]] | None = None
+        self._worst: tuple[Tensor, list[Tensor]] | None = None  # a point, and the worst weights of each task there
 
     @property
     def constraint_count(self) -> int:
@@ -66,28 +67,36 @@ class FixedWeights:
         """One forward pass over all samples."""
         f = self._decay.value(x)
         found = zip(self._criteria, self._targets, self._weights, self._forward(x), strict=True)
+        all_worst = []
         for criterion, targets, weight, logits in found:
             losses = criterion.loss.values(logits, targets, dim=0).to(x.device)
-            value = criterion.worst(losses).value if self._robust else losses.mean(dtype=torch.float64)
-            f = f + weight * value
+            if self._robust:
+                worst = criterion.worst(losses)
+                all_worst.append(worst.weights)
+                f = f + weight * worst.value
+            else:
+                f = f + weight * losses.mean(dtype=torch.float64)
+        self._worst = (x, all_worst)
         return Evaluation(x, f, f.new_zeros(0), Maximisers(None, ()), f.new_zeros(1))
 
     @torch.no_grad()
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """One backward pass over all samples, from where the forward pass of the same point ended."""
         x = evaluation.x
-        all_logits = self._last[1] if self._last is not None and self._last[0] is x else self._forward(x)
-        found = zip(self._criteria, self._targets, self._weights, all_logits, strict=True)
-        cotangents = [self._cotangent(*one) for one in found]
+        if self._last is None or self._worst is None or self._last[0] is not x or self._worst[0] is not x:
+            self.evaluate(x, evaluation.maximisers)
+        assert self._last is not None
+        assert self._worst is not None
+        parts = zip(self._criteria, self._targets, self._weights, self._last[1], strict=True)
+        cotangents = []
+        for at, (criterion, targets, weight, logits) in enumerate(parts):
+            slope = criterion.loss.slope(logits, targets, dim=0)
+            if self._robust:
+                cotangents.append(Cotangent(None, weight * self._worst[1][at].to(slope) * slope))
+            else:
+                cotangents.append(Cotangent(None, slope / (targets.shape[1] / weight)))
         gradient = self._passes.backward(cotangents).sum(dim=0).to(x.device)
         return Gradients(self._decay.add_slope(gradient, x), x.new_zeros(0, len(x)))
-
-    def _cotangent(self, criterion: Criterion, targets: Tensor, weight: float, logits: Tensor) -> Cotangent:
-        slope = criterion.loss.slope(logits, targets, dim=0)
-        if not self._robust:
-            return Cotangent(None, slope / (targets.shape[1] / weight))
-        worst = criterion.worst(criterion.loss.values(logits, targets, dim=0)).weights
-        return Cotangent(None, weight * worst.to(slope) * slope)
 
     def _forward(self, x: Tensor) -> tuple[Tensor, ...]:
         logits = self._passes.forward(x.to(self._passes.device))

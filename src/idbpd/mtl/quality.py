@@ -12,7 +12,7 @@ from idbpd.mtl.criterion import Criteria, Criterion
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.kinds import Kind
 from idbpd.mtl.losses import Loss
-from idbpd.mtl.metrics import HEADLINE, task_metrics
+from idbpd.mtl.metrics import HEADLINE, SAMPLE_ERRORS, answered, task_metrics
 from idbpd.mtl.metrics.macro import by_label
 from idbpd.mtl.metrics.yes_no import says_yes
 from idbpd.mtl.module_passes import ROWS_AT_A_TIME
@@ -70,6 +70,13 @@ def measure_quality(network: nn.Module, data: MultiTaskData, criteria: Criteria)
 def sample_losses(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, Tensor]:
     """The loss of every sample of every task, by the task's name."""
     return {task.name: criteria(task).loss.values(logits, task.targets) for task, logits in _logits(network, data)}
+
+
+@torch.no_grad()
+def sample_errors(network: nn.Module, data: MultiTaskData, task: str, measure: str, criteria: Criteria) -> Tensor:
+    """The errors whose mean a measure of a task is (`idbpd.mtl.metrics.SAMPLE_ERRORS`), one per sample that counts."""
+    here, logits = next(found for found in _logits(network, data) if found[0].name == task)
+    return SAMPLE_ERRORS[here.meaning.kind][measure].errors(answered(here, logits, criteria(here).loss))
 
 
 def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:

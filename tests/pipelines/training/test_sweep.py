@@ -1,15 +1,13 @@
 """Which fixed weights are the best."""
 
 import math
-from dataclasses import replace
 
 import pytest
 
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.fixed_weights import task_weights
-from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.training.parameters import ComparisonParameters
-from idbpd.pipelines.training.sweep import Parts, Tried, choose
+from idbpd.pipelines.training.sweep import Tried, choose
 from idbpd.validation import validated
 from tests.pipelines.small_tasks import small_tasks
 
@@ -35,21 +33,6 @@ def test_where_none_keeps_every_limit_it_is_the_nearest() -> None:
 def test_weights_sum_to_the_number_of_tasks_as_equal_ones_do() -> None:
     assert task_weights(small_tasks(2), 0.5) == {"first": 1.0, "second": 1.0}
     assert task_weights(small_tasks(3), 0.8) == pytest.approx({"first": 2.4, "second": 0.3, "third": 0.3})
-
-
-def test_states_are_kept_apart_by_all_that_is_learnt_from() -> None:
-    data = small_tasks(2)
-    first, second = data.tasks
-    others = [
-        MultiTaskData(2 * data.features, data.tasks),
-        MultiTaskData(data.features, (first, replace(second, targets=1 - second.targets))),
-        MultiTaskData(data.features, (first, replace(second, rows=second.rows.flip(0)))),
-        MultiTaskData(data.features, (first, replace(second, options={"loss": "brier"}))),
-    ]
-    assert len({Parts(fit, data).sha256 for fit in (data, *others)}) == 5
-    # Neither a limit nor the validation part decides what is learnt.
-    limited = MultiTaskData(data.features, (first, replace(second, options={"limit": 0.5})))
-    assert Parts(limited, others[0]).sha256 == Parts(data, data).sha256
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,7 @@ from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.row_split import split_rows
 from idbpd.experiment.splitting.table_split import split
 from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
-from idbpd.pipelines.weight_decay.nodes import parts_to_search_on, settle_weight_decay
-from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
+from idbpd.pipelines.weight_decay.nodes import parts_to_choose_on, settle_weight_decay
 from idbpd.pipelines.weight_decay.search import Parts, UnsettledExperiment
 from idbpd.validation import validated
 
@@ -56,7 +55,7 @@ def _settle(
 
 def _validation_parts(table: TaskTable) -> Parts:
     train_rows, _ = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
-    return parts_to_search_on(table.of_rows(train_rows), _search([0.0]), Division(SPLIT, FEATURES))
+    return parts_to_choose_on(table.of_rows(train_rows), _search([0.0]), Division(SPLIT, FEATURES))
 
 
 def _table() -> TaskTable:

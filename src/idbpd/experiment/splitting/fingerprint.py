@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idbpd.datasets.table import Target, TaskTable
+from idbpd.experiment.provenance import tensors_sha256
 from idbpd.experiment.splitting.grouping import Grouping
-from idbpd.mtl import FeatureScaling
+from idbpd.mtl import FeatureScaling, MultiTaskData
 
 ROWS_AT_ONCE = 1024
+# The options of a task that decide what is learnt. Slack and limit are applied afterwards.
+DECISIVE = ("loss", "worst_case")
 
 
 def data_sha256(table: TaskTable) -> str:
@@ -50,9 +53,8 @@ def split_sha256(
 
     Slack and limit of a task are no part of it: they do not change what calibration finds, which can be used again.
     """
-    options = ("loss", "worst_case")
     tasks = [
-        (target.task, target.kind, target.outputs, *(target.options.get(option) for option in options))
+        (target.task, target.kind, target.outputs, *(target.options.get(option) for option in DECISIVE))
         for target in targets
     ]
     digest = hashlib.sha256(_text([data, tasks, unlabelled, list(rows)]))
@@ -67,6 +69,20 @@ def split_sha256(
     for tensor in (scaling.center, scaling.scale):
         digest.update(_bytes(tensor.numpy(), "<f4"))
     return digest.hexdigest()
+
+
+def parts_sha256(*parts: MultiTaskData) -> str:
+    """SHA-256 of tasks over parts of the training rows, with all that decides what is learnt from them."""
+    tensors = {}
+    for at, data in enumerate(parts):
+        tensors[f"{at} features"] = data.features
+        for task in data.tasks:
+            chosen = [task.options.get(option) for option in DECISIVE]
+            tensors[f"{at} {task.name} {task.labels} {task.meaning.kind} {chosen} rows"] = task.rows
+            tensors[f"{at} {task.name} targets"] = task.targets
+            if task.groups is not None:
+                tensors[f"{at} {task.name} groups"] = task.groups
+    return tensors_sha256(tensors)
 
 
 def _text(value: Any) -> bytes:

@@ -12,7 +12,7 @@ from idbpd.datasets.table import Target, TaskTable
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.parameters import TaskOptions
 from idbpd.experiment.splitting.division import Division
-from idbpd.mtl import LOSSES
+from idbpd.mtl import LOSSES, SAMPLE_ERRORS
 from idbpd.validation import validated
 
 PRIORITY, CONSTRAINT = "priority", "constraint"
@@ -138,7 +138,10 @@ def _with_options(targets: list[Target], given: Mapping[str, TaskOptions]) -> li
         stated = _set(validated(f"tasks.{target.task}", TaskOptions, dict(target.options)))
         if at == 0:  # the block of the data set may state limits for whichever task has no priority in a run
             stated = {name: value for name, value in stated.items() if name not in LIMITS}
-        options = {**stated, **(_set(given[target.task]) if target.task in given else {})}
+        asked = _set(given[target.task]) if target.task in given else {}
+        if any(name in asked for name in LIMITS):  # a slack replaces a limit, and the other way round
+            stated = {name: value for name, value in stated.items() if name not in LIMITS}
+        options = {**stated, **asked}
         _require_meaning(target, options, has_priority=at == 0)
         made.append(replace(target, options=options))
     return made
@@ -158,9 +161,25 @@ def _require_meaning(target: Target, options: Mapping[str, object], *, has_prior
             raise ConfigurationError(
                 f"tasks.{target.task}.loss = {name!r} is not for a task of kind {target.kind}; it can have {fitting}"
             )
+    limit = options.get("limit")
+    if isinstance(limit, Mapping):
+        _require_measure(target, *next(iter(limit.items())))
     for option in LIMITS:
         if has_priority and option in options:
             raise ConfigurationError(
                 f"tasks.{target.task}.{option} = {options[option]}, but {target.task!r} has priority and keeps no "
                 "limit; give another task priority with --params priority=..."
             )
+
+
+def _require_measure(target: Target, measure: str, level: float) -> None:
+    """Refuse a limit in a measure that the task does not have, or at a level that the measure cannot have."""
+    place, known = f"tasks.{target.task}.limit.{measure}", SAMPLE_ERRORS[target.kind]
+    if measure not in known:
+        raise ConfigurationError(
+            f"{place} = {level:g}: a task of kind {target.kind} has no limit in {measure!r}; it can have one in "
+            f"{', '.join(known)}, or a number, which is the worst-case loss"
+        )
+    if known[measure].is_share and level >= 1:
+        hint = f"; {level:g} % is {level / 100:g}" if level <= 100 else ""
+        raise ConfigurationError(f"{place} = {level:g}, but it must be below 1{hint}")

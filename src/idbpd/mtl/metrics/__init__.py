@@ -14,6 +14,7 @@ from idbpd.mtl.losses import Loss
 from idbpd.mtl.metrics.answered import Answered
 from idbpd.mtl.metrics.number import measure_number
 from idbpd.mtl.metrics.one_of_many import measure_classes, measure_distribution
+from idbpd.mtl.metrics.sample_errors import SAMPLE_ERRORS, ErrorMeasure
 from idbpd.mtl.metrics.yes_no import measure_binary, measure_labels
 
 MEASURES: Mapping[Kind, Callable[[Answered], dict[str, float]]] = {
@@ -39,8 +40,12 @@ ERRORS = frozenset({"brier", "mae", "rmse"})
 
 def task_metrics(task: Task, outputs: Tensor, loss: Loss) -> dict[str, float]:
     """The measures of a task by name, from the outputs of a network for its samples; NaN where one is not defined."""
-    answers = loss.answers(outputs)
-    return MEASURES[task.meaning.kind](Answered(outputs, answers, task.targets.double(), task.meaning.scale))
+    return MEASURES[task.meaning.kind](answered(task, outputs, loss))
+
+
+def answered(task: Task, outputs: Tensor, loss: Loss) -> Answered:
+    """The answers that the outputs of a network for the samples of a task mean, next to the truth."""
+    return Answered(outputs, loss.answers(outputs), task.targets.double(), task.meaning.scale)
 
 
 def is_better(metric: str, value: float, other: float) -> bool:
@@ -54,4 +59,13 @@ def is_better(metric: str, value: float, other: float) -> bool:
     return value < other if metric in ERRORS or metric.endswith("_loss") else value > other
 
 
-__all__ = ["HEADLINE", "MEASURES", "Answered", "is_better", "task_metrics"]
+__all__ = [
+    "HEADLINE",
+    "MEASURES",
+    "SAMPLE_ERRORS",
+    "Answered",
+    "ErrorMeasure",
+    "answered",
+    "is_better",
+    "task_metrics",
+]

@@ -13,8 +13,23 @@ def says_yes(answers: Tensor) -> Tensor:
 
 
 def measure_binary(answered: Answered) -> dict[str, float]:
-    """The measures of one question; the probability is that of yes."""
-    known, right = _known_and_right(answered)
+    """The measures of one question; the probability is that of yes.
+
+    Recall is the share of the true yes that are found, precision the share of the said yes that are true, and
+    specificity the share of the true no that are found; each is not defined where there is none.
+    """
+    known, right = known_and_right(answered)
+    positive, yes = answered.truths > 0, says_yes(answered.answers)
+    return {
+        **_measure_questions(answered),
+        "recall": right[known & positive].double().mean().item(),
+        "precision": right[known & yes].double().mean().item(),
+        "specificity": right[known & ~positive].double().mean().item(),
+    }
+
+
+def _measure_questions(answered: Answered) -> dict[str, float]:
+    known, right = known_and_right(answered)
     chances, truths = answered.probabilities[known], answered.truths[known]
     log_losses = -torch.where(truths > 0, chances, 1 - chances).log()
     return {
@@ -30,9 +45,10 @@ def measure_labels(answered: Answered) -> dict[str, float]:
 
     ROC AUC and average precision are means over the labels that some samples have and others have not.
     """
-    known, right = _known_and_right(answered)
-    return {**measure_binary(answered), "exact_match": (right | ~known).all(dim=-1).double().mean().item()}
+    known, right = known_and_right(answered)
+    return {**_measure_questions(answered), "exact_match": (right | ~known).all(dim=-1).double().mean().item()}
 
 
-def _known_and_right(answered: Answered) -> tuple[Tensor, Tensor]:
+def known_and_right(answered: Answered) -> tuple[Tensor, Tensor]:
+    """Which truths are known, and which answers are right."""
     return ~answered.truths.isnan(), says_yes(answered.answers) == (answered.truths > 0)

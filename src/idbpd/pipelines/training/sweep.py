@@ -14,7 +14,8 @@ from idbpd.experiment.checkpoints import Checkpointing
 from idbpd.experiment.durable_solve import Budget
 from idbpd.experiment.fixed_weights import task_weights, with_fixed_weights
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
-from idbpd.experiment.provenance import parameters_of, tensors_sha256
+from idbpd.experiment.provenance import parameters_of
+from idbpd.experiment.splitting.fingerprint import parts_sha256
 from idbpd.experiment.stage import Stage
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD
@@ -42,15 +43,6 @@ class Parts(NamedTuple):
     fit: MultiTaskData  # to learn from
     validation: MultiTaskData  # to measure on
 
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of all that is learnt from; of the tasks' options only the loss decides what is learnt."""
-        tensors = {"features": self.fit.features}
-        for task in self.fit.tasks:
-            tensors[f"{task.name} {task.labels} {task.meaning.kind} {task.options.get('loss')} rows"] = task.rows
-            tensors[f"{task.name} targets"] = task.targets
-        return tensors_sha256(tensors)
-
 
 def sweep(
     parts: Parts,
@@ -64,7 +56,7 @@ def sweep(
 
     The first one starts from the initial weights: the calibrated ones have seen the validation part.
     """
-    experiment = replace(experiment, fingerprint={"split_sha256": parts.sha256})
+    experiment = replace(experiment, fingerprint={"split_sha256": parts_sha256(parts.fit)})
     budget = Budget(comparison.max_steps, tolerance)
     made_with = {**experiment.made_with, **parameters_of("comparison", comparison), "tolerance": tolerance}
     start: dict[str, Tensor] | None = None

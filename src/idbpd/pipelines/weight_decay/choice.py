@@ -12,14 +12,16 @@ from idbpd.pipelines.weight_decay.candidate import Candidate
 AS_GOOD = 0.005
 
 
-def explore(grid: Sequence[float], attempt: Callable[[float], Candidate]) -> list[Candidate]:
-    """Try a grid from its middle, first up and then down, each way until it gets worse.
+def explore(
+    grid: Sequence[float], attempt: Callable[[float], Candidate], first: float | None = None
+) -> list[Candidate]:
+    """Try a grid from ``first`` (None: its middle), first up and then down, each way until it gets worse.
 
     More decay closes the gap to unseen data, but less is learnt. So results get worse on both sides of the best. Where
     nothing has been better than a constant guess yet, more decay is tried all the same: it ends at such a guess.
     """
     numbers = sorted(set(grid))
-    middle = len(numbers) // 2
+    middle = len(numbers) // 2 if first is None else numbers.index(first)
     tried = [attempt(numbers[middle])]
     for way in (numbers[middle + 1 :], numbers[:middle][::-1]):
         for number in way:

@@ -9,18 +9,16 @@ from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
+from idbpd.experiment.calibration import ALL_TASKS, joined_by_task
 from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.parameters import ProblemParameters, TrainingParameters
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.splitting.table_split import validation_parts
 from idbpd.experiment.thresholds import GUESSING
+from idbpd.experiment.validation import WeightDecaySearchParameters, parts_to_choose_on
 from idbpd.pipelines.weight_decay.candidate import Candidate
-from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
-from idbpd.pipelines.weight_decay.search import Found, Parts, Search, UnsettledExperiment
+from idbpd.pipelines.weight_decay.search import Found, Search, UnsettledExperiment
 
 logger = logging.getLogger(__name__)
-
-FRACTION = "weight_decay_search.validation_fraction"
 
 
 def settle_weight_decay(
@@ -31,25 +29,28 @@ def settle_weight_decay(
     training: TrainingParameters,
     unsettled: UnsettledExperiment,
     weight_decay_cache: ContentStore | None = None,
-) -> tuple[ProblemParameters, dict[str, Any]]:
-    """The problem with its weight decay as a number, and how that was chosen.
+) -> tuple[ProblemParameters, dict[str, Any], dict[str, Tensor]]:
+    """The problem with its weight decay as a number, how that was chosen, and the weights of the best models.
 
-    ``auto`` sees the training part alone, and divides it once more, by the same rules, into samples to learn from and
-    samples to validate on. It goes back to the table for that, and not to ``train``: ``train`` has no groups and no
-    labels outside the tasks, by which rows are divided, and its features are scaled with the validation samples in
-    view. All later stages use the whole training part again.
+    The weights are those of all tasks together (`ALL_TASKS`) and of each limited task alone, by ``<task>/<parameter>``.
+    They have seen the part to learn from alone. Without a choice there are none.
+
+    ``auto`` sees the training part alone, and divides it once more (`parts_to_choose_on`).
     """
     problem = unsettled.problem
     asked = problem.model_dump(by_alias=True)
     if not isinstance(problem.weight_decay, str):
         given = problem.weight_decay
-        return problem.with_weight_decay(given), {"asked": asked, "weight_decay": given, "curve": []}
+        return problem.with_weight_decay(given), {"asked": asked, "weight_decay": given, "curve": []}, {}
     begin = time.perf_counter()
     rules = weight_decay_search
-    parts = parts_to_search_on(table.of_rows(rows["train"].numpy()), rules, division)
+    try:
+        parts = parts_to_choose_on(table.of_rows(rows["train"].numpy()), rules, division)
+    except DataError as error:
+        raise DataError(f"{error}; a number for problem.weight_decay needs no validation part") from error
     search = Search(rules, parts, unsettled, training.tolerance, weight_decay_cache)
     together = search.of([task.name for task in parts.fit.tasks])
-    by_task = {task.name: search.of([task.name]) for task in parts.fit.limited}
+    by_task = {task.name: search.of([task.name], together) for task in parts.fit.limited}
     chosen = together.chosen
     alone = {task: found.chosen for task, found in by_task.items()}
     kept = together.kept + sum(found.kept for found in by_task.values())
@@ -74,20 +75,12 @@ def settle_weight_decay(
         "curve": _curve(together),
         "curves_alone": {task: _curve(found) for task, found in by_task.items()},
     }
-    return problem.with_weight_decay(chosen.weight_decay, numbers), choice
+    weights = {ALL_TASKS: together.chosen_weights, **{task: found.chosen_weights for task, found in by_task.items()}}
+    return problem.with_weight_decay(chosen.weight_decay, numbers), choice, joined_by_task(weights)
 
 
 def _curve(found: Found) -> list[dict[str, Any]]:
     return [{**candidate._asdict(), "ratios": candidate.ratios} for candidate in found.candidates]
-
-
-def parts_to_search_on(training_part: TaskTable, rules: WeightDecaySearchParameters, division: Division) -> Parts:
-    """The training part, divided into samples to learn from and samples to validate on."""
-    try:
-        made = validation_parts(training_part, rules.validation_fraction, division, FRACTION)
-    except DataError as error:
-        raise DataError(f"{error}; a number for problem.weight_decay needs no validation part") from error
-    return Parts(made.train, made.held_out)
 
 
 def _in_words(candidate: Candidate) -> str:

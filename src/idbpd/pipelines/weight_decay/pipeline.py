@@ -23,7 +23,7 @@ def create_pipeline() -> Pipeline:
                     **EXPERIMENT,
                     "problem": "params:problem",  # as people set it; the settled one is an output
                 },
-                outputs=["problem", "weight_decay"],
+                outputs=["problem", "weight_decay", "validated_weights"],
                 name="settle_weight_decay",
             ),
             Node(

@@ -21,12 +21,13 @@ from idbpd.experiment.parameters import (
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.progress import Progress
 from idbpd.experiment.provenance import code_sha256, surroundings, tensors_sha256
+from idbpd.experiment.splitting.fingerprint import parts_sha256
 from idbpd.experiment.thresholds import GUESSING
-from idbpd.mtl import MultiTaskData, guess_loss
+from idbpd.experiment.validation import Parts, WeightDecaySearchParameters
+from idbpd.mtl import guess_loss
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import choose, explore
-from idbpd.pipelines.weight_decay.parameters import WeightDecaySearchParameters
 
 # The code that decides the result of a weight decay, beside the solver's.
 OWN_CODE = (
@@ -54,19 +55,17 @@ class UnsettledExperiment(Bundle):
         return Experiment(self.model, problem, self.compute, self.seed, fingerprint)
 
 
-class Parts(NamedTuple):
-    """The training part, divided once more."""
-
-    fit: MultiTaskData  # to learn from
-    validation: MultiTaskData  # to measure on
-
-
 class Found(NamedTuple):
     """The candidates, by weight decay, their weights, and how many of them an earlier run had tried."""
 
     candidates: list[Candidate]
     weights: dict[float, dict[str, Tensor]]  # by weight decay
     kept: int
+
+    @property
+    def by_number(self) -> dict[float, tuple[Candidate, dict[str, Tensor]]]:
+        """Candidates and weights by weight decay."""
+        return {one.weight_decay: (one, self.weights[one.weight_decay]) for one in self.candidates}
 
     @property
     def chosen(self) -> Candidate:
@@ -94,15 +93,19 @@ class Search:
     tolerance: float
     cache: ContentStore | None
 
-    def of(self, tasks: Sequence[str]) -> Found:
-        """The numbers of the grid that are worth a try for these tasks together."""
+    def of(self, tasks: Sequence[str], together: Found | None = None) -> Found:
+        """The numbers of the grid that are worth a try for these tasks together.
+
+        The search for a task alone begins where that of all tasks ``together`` ended.
+        """
         fingerprint = {"split_sha256": self._sha256}
         kept: list[float] = []
+        known = {} if together is None else together.by_number
         reached: dict[float, tuple[Candidate, dict[str, Tensor]]] = {}
 
         def attempt(weight_decay: float) -> Candidate:
             experiment = self.unsettled.settled(weight_decay, fingerprint)
-            start = _neighbour(reached, weight_decay)
+            start = _neighbour(reached or known, weight_decay)
             steps = self.parameters.max_steps if start is None else math.ceil(self.parameters.max_steps / WARM)
             made_with = {
                 **experiment.made_with,
@@ -122,7 +125,8 @@ class Search:
                     self.cache.put(made_with, candidate._asdict(), weights)
             return reached[weight_decay][0]
 
-        candidates = explore(self.parameters.grid, attempt)
+        first = None if together is None else together.chosen.weight_decay
+        candidates = explore(self.parameters.grid, attempt, first)
         return Found(candidates, {number: weights for number, (_, weights) in reached.items()}, len(kept))
 
     def _try(
@@ -170,7 +174,7 @@ class Search:
 
     @cached_property
     def _sha256(self) -> str:
-        return _parts_sha256(self.parts)
+        return parts_sha256(*self.parts)
 
     @cached_property
     def _around(self) -> dict[str, Any]:
@@ -190,16 +194,3 @@ def _neighbour(
         return None
     candidate, weights = reached[min(reached, key=lambda tried: abs(tried - weight_decay))]
     return weights if candidate.score < GUESSING else None
-
-
-def _parts_sha256(parts: Parts) -> str:
-    tensors = {}
-    for part, data in parts._asdict().items():
-        tensors[part] = data.features
-        for task in data.tasks:
-            # Loss, worst case, slack and limit of the task decide the result as well.
-            tensors[f"{part} {task.name} {task.labels} {sorted(task.options.items())} rows"] = task.rows
-            tensors[f"{part} {task.name} targets"] = task.targets
-            if task.groups is not None:
-                tensors[f"{part} {task.name} groups"] = task.groups
-    return tensors_sha256(tensors)

@@ -1,0 +1,214 @@
+"""Settle how much tighter than promised the limits are in training."""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor, nn
+
+from idbpd.datasets.table import TaskTable
+from idbpd.errors import DataError
+from idbpd.experiment.calibration import ALL_TASKS, calibrate, joined_by_task, weights_alone
+from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.content_store import ContentStore
+from idbpd.experiment.durable_solve import Budget
+from idbpd.experiment.held_out import Evidence, judge_limits
+from idbpd.experiment.network import trained_network
+from idbpd.experiment.parameters import AUTO, CalibrationParameters, TrainingParameters
+from idbpd.experiment.problem import Experiment, criteria_of, weights_of
+from idbpd.experiment.shown import name_of, written
+from idbpd.experiment.splitting.division import Division
+from idbpd.experiment.splitting.fingerprint import parts_sha256
+from idbpd.experiment.stage import Stage
+from idbpd.experiment.thresholds import Promise, promises_of
+from idbpd.experiment.validation import Parts, WeightDecaySearchParameters, parts_to_choose_on
+from idbpd.mtl import MultiTaskData, guess_loss, measure_quality
+from idbpd.mtl.bounds import Verdict
+from idbpd.optim import IDBPD
+from idbpd.pipelines.calibration.reserve import Tried, choose, next_reserve
+
+logger = logging.getLogger(__name__)
+
+
+def settle_reserve(
+    table: TaskTable,
+    rows: dict[str, Tensor],
+    calibration: CalibrationParameters,
+    weight_decay_search: WeightDecaySearchParameters,
+    training: TrainingParameters,
+    validated_weights: dict[str, Tensor],
+    division: Division,
+    experiment: Experiment,
+    checkpointing: Checkpointing = NO_CHECKPOINTS,
+) -> dict[str, Any]:
+    """The reserve of every limited task, set by hand or chosen on a validation part, and how it was chosen.
+
+    Only the training rows are used, which are divided as for the weight decay: the best models of that search
+    (``validated_weights``) are the start of this one, and the models of single tasks are compared with. Without a test
+    part nothing is promised on unseen
+    data, and without a validation part nothing can be chosen: then nothing is kept in reserve, which is said.
+    """
+    asked = {"asked": calibration.reserve}
+    if calibration.reserve != AUTO or division.split.test_fraction == 0:
+        return {**asked, "tasks": {}, "tried": {}}
+    begin = time.perf_counter()
+    try:
+        parts = parts_to_choose_on(table.of_rows(rows["train"].numpy()), weight_decay_search, division)
+    except DataError as error:
+        logger.warning("limits have no reserve for unseen data, because there is no validation part: %s", error)
+        return {**asked, "tasks": {}, "tried": {}}
+    known = validated_weights or _found_again(parts, calibration, training, experiment, checkpointing)
+    search = _Search(parts, calibration, training, known, experiment, checkpointing)
+    tried = search.tried()
+    chosen = {task: choose(found) for task, found in tried.items()}
+    _report(chosen, search.promises, search.solves, time.perf_counter() - begin)
+    return {
+        **asked,
+        "tasks": {task: found.reserve for task, found in chosen.items()},
+        "tried": {task: [one._asdict() for one in found] for task, found in tried.items()},
+        "seconds": time.perf_counter() - begin,
+    }
+
+
+def calibrate_with_reserve(
+    train: MultiTaskData,
+    calibration: CalibrationParameters,
+    reserve: dict[str, Any],
+    experiment: Experiment,
+    checkpointing: Checkpointing = NO_CHECKPOINTS,
+    calibration_cache: ContentStore | None = None,
+) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]:
+    """`calibrate`, with the reserve that was set by hand, or else the settled one."""
+    if isinstance(calibration.reserve, str):
+        reserves: dict[str, float] = reserve["tasks"]
+    else:
+        reserves = {task.name: calibration.reserve for task in train.limited}
+    return calibrate(train, calibration, experiment, checkpointing, calibration_cache, reserves)
+
+
+class _Search:
+    """Models on one part of the training rows, under limits with different reserves, judged on the other part."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        calibration: CalibrationParameters,
+        training: TrainingParameters,
+        known: Mapping[str, Tensor],
+        experiment: Experiment,
+        checkpointing: Checkpointing,
+    ) -> None:
+        """``known`` are the weights to start from, and those of each limited task alone."""
+        self._parts = parts
+        self._experiment = _on(parts, experiment)
+        self._budget = Budget(calibration.reserve_steps, training.tolerance)
+        self._checkpointing = checkpointing
+        self._weights, self._alone = weights_alone(known, ALL_TASKS), known
+        self.promises = promises_of(parts.fit, calibration)
+        criteria = criteria_of(experiment.problem)
+        self._guesses = {task.name: guess_loss(task, criteria) for task in parts.fit.limited}
+        self._values = {
+            task.name: measure_quality(self._network_alone(task.name), parts.fit, criteria)[task.name].worst_case_loss
+            for task in parts.fit.limited
+        }
+        self.solves = 0
+
+    def tried(self) -> dict[str, list[Tried]]:
+        """What was tried for each task; all tasks are judged on the same models."""
+        tried: dict[str, list[Tried]] = {name: [] for name in self.promises}
+        while True:
+            asked = {name: next_reserve(found, self.promises[name]) for name, found in tried.items()}
+            if all(reserve is None for reserve in asked.values()):
+                return tried
+            reserves = {
+                name: choose(tried[name]).reserve if reserve is None else reserve for name, reserve in asked.items()
+            }
+            judged = self._judged(reserves)
+            for name, reserve in asked.items():
+                if reserve is not None:
+                    tried[name].append(Tried(reserve, judged[name]))
+
+    def _judged(self, reserves: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+        """The verdicts of the model whose limits have these reserves; it starts from the model before it."""
+        thresholds = {
+            name: promise.threshold(self._values[name], self._guesses[name], reserves[name])
+            for name, promise in self.promises.items()
+        }
+        fit, made_with = self._parts.fit, {**self._experiment.made_with, "steps": self._budget.max_steps}
+        built = self._experiment.build(fit, fit.priority.name, thresholds)
+        self.solves += 1
+        stage = Stage(f"reserve_{self.solves}", f"reserve, model {self.solves}", made_with, self._checkpointing)
+        start = built.placed(self._weights)
+        self._weights = weights_of(stage.solve(built, thresholds, start, self._budget, IDBPD()).solution)
+        evidence = Evidence(
+            self._network(self._weights),
+            self._network_alone,
+            *self._parts,
+            criteria_of(self._experiment.problem),
+        )
+        return judge_limits(evidence, self.promises)
+
+    def _network(self, weights: Mapping[str, Tensor]) -> nn.Module:
+        return trained_network(self._experiment.model, self._parts.fit, weights)
+
+    def _network_alone(self, task: str) -> nn.Module:
+        return self._network(weights_alone(self._alone, task))
+
+
+def _on(parts: Parts, experiment: Experiment) -> Experiment:
+    """The experiment on parts of the training rows."""
+    return replace(experiment, fingerprint={"split_sha256": parts_sha256(*parts)})
+
+
+def _found_again(
+    parts: Parts,
+    calibration: CalibrationParameters,
+    training: TrainingParameters,
+    experiment: Experiment,
+    checkpointing: Checkpointing,
+) -> dict[str, Tensor]:
+    """Weights to start from and weights of each task alone, where no search for a weight decay has found them."""
+    budget = {"max_steps": calibration.reserve_steps, "tolerance": training.tolerance}
+    short = calibration.model_copy(update=budget)
+    _, start, alone = calibrate(parts.fit, short, _on(parts, experiment), checkpointing, quiet=True)
+    return {**joined_by_task({ALL_TASKS: start}), **alone}
+
+
+def _report(chosen: Mapping[str, Tried], promises: Mapping[str, Promise], solves: int, seconds: float) -> None:
+    words = "; ".join(f"{task} {_in_words(found)}" for task, found in chosen.items())
+    logger.info("limits on a validation part: %s (%d models, %.1f s)", words, solves, seconds)
+    for task, found in chosen.items():
+        measured, promise = found.judged["measured"], promises[task]
+        if found.judged["verdict"] != Verdict.BROKEN or promise.slack is not None:
+            continue
+        if measured is not None:
+            name = measured["name"]
+            logger.warning(
+                "perhaps no model keeps the limit of the %s task: %s %s is asked for, and on a validation part of %d "
+                "rows a model made for it alone reaches %s",
+                task,
+                name_of(name),
+                written(name, measured["limit"]),
+                found.judged["rows"],
+                "nothing that can be measured" if measured["alone"] is None else written(name, measured["alone"]),
+            )
+        else:
+            logger.warning(
+                "perhaps no model keeps the limit of the %s task: a worst-case loss of %.4f is asked for, and on a "
+                "validation part of %d rows the tightest model reaches %.4f",
+                task,
+                found.judged["reference"],
+                found.judged["rows"],
+                found.judged["worst_case_loss"],
+            )
+
+
+def _in_words(found: Tried) -> str:
+    judged, kept = found.judged, f"{found.reserve:.0%} of the room in reserve" if found.reserve else "no reserve"
+    if judged["measured"] is not None:
+        measured = judged["measured"]
+        value = "?" if measured["value"] is None else written(measured["name"], measured["value"])
+        return f"{judged['verdict']} with {kept} ({name_of(measured['name'])} {value})"
+    return f"{judged['verdict']} with {kept} ({judged['worst_case_loss']:.4f}, limit {judged['reference']:.4f})"

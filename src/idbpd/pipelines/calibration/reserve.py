@@ -1,0 +1,64 @@
+"""How much tighter a limit must be in training, so that it holds on unseen data.
+
+Models are trained on one part of the training rows, under limits with different reserves, and judged on the other part
+by the same verdict as the final model on the test part. The smallest reserve with which a limit holds there is chosen:
+more would cost the priority task for nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from idbpd.experiment.thresholds import Promise
+from idbpd.mtl.bounds import Verdict
+
+# The tightest limit is a little above what the task reaches on its own: there, nothing is left for any other task.
+TIGHTEST = 0.9
+# How closely a reserve is found. A limit in the loss is near its end already. One in a measure may be anywhere between
+# the loss of a guess and the best one.
+FINE_IN_LOSS = 0.25
+FINE_IN_MEASURE = 0.06
+
+
+class Tried(NamedTuple):
+    """A reserve of one task that was tried, and the verdict on its limit on the validation part."""
+
+    reserve: float
+    judged: Mapping[str, Any]  # as `judge_limits` gives it
+
+    @property
+    def holds(self) -> bool:
+        """Whether the limit holds with confidence."""
+        return bool(self.judged["verdict"] == Verdict.HOLDS)
+
+    @property
+    def excess(self) -> float:
+        """How far the bound is beyond the limit, as a share of it; infinite where it is not known."""
+        bound, limit = self.judged["upper_bound"], self.judged["reference"]
+        return math.inf if bound is None or limit <= 0 else bound / limit - 1
+
+
+def next_reserve(tried: Sequence[Tried], promise: Promise) -> float | None:
+    """The next reserve to try for a task: none at all, then the tightest limit, then by halving; None: it is settled.
+
+    Where even the tightest limit does not hold, nothing between is tried: it would hold by chance.
+    """
+    if not tried:
+        return 0.0
+    failing = [one.reserve for one in tried if not one.holds]
+    holding = [one.reserve for one in tried if one.holds]
+    if not holding:
+        return TIGHTEST if len(tried) == 1 else None
+    if not failing:
+        return None
+    low, high = max((one for one in failing if one < min(holding)), default=0.0), min(holding)
+    fine = FINE_IN_LOSS if promise.measure is None else FINE_IN_MEASURE
+    return None if high - low <= fine else (low + high) / 2
+
+
+def choose(tried: Sequence[Tried]) -> Tried:
+    """The smallest reserve with which the limit holds; where none does, the one that comes nearest to it."""
+    holding = [one for one in tried if one.holds]
+    if holding:
+        return min(holding, key=lambda one: one.reserve)
+    return min(tried, key=lambda one: (one.excess, one.reserve))
