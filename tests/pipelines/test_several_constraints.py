@@ -46,7 +46,7 @@ class Finished(NamedTuple):
 
 def _run(data: MultiTaskData, split: SplitParameters = SPLIT) -> Finished:
     threshold, start, alone = calibrate(data, CALIBRATION, EXPERIMENT)
-    shared = (start, TRAINING, EXPERIMENT)
+    shared = (start, TRAINING.model_copy(update={"max_steps": 120}), EXPERIMENT)
     weights, history, clock, outcome = train_constrained(data, threshold, *shared)
     unconstrained = train_unconstrained(data, *shared)
     equal = train_equal_weights(data, *shared)

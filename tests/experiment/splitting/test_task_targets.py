@@ -75,7 +75,7 @@ def test_a_limit_in_the_block_of_the_data_set_rests_while_its_task_has_priority(
 
 def test_options_of_the_command_line_count_before_those_of_the_data_set() -> None:
     tasks = _split(tasks={"spend": {"limit": 0.5}, "plan": {"limit": 0.7}}).train
-    assert tasks["spend"].options == {"slack": 0.2, "limit": 0.5}
+    assert tasks["spend"].options == {"limit": 0.5}  # in place of the slack
     assert tasks["plan"].options == {"limit": 0.7}
 
 

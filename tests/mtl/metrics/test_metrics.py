@@ -63,6 +63,9 @@ def test_yes_or_no(ties: bool) -> None:
         "average_precision": known.average_precision_score(truths, chances),
         "log_loss": known.log_loss(truths, chances),
         "brier": known.brier_score_loss(truths, chances),
+        "recall": known.recall_score(truths, chances > 0.5),
+        "precision": known.precision_score(truths, chances > 0.5),
+        "specificity": known.recall_score(truths, chances > 0.5, pos_label=0),
     }
     _is(_metrics("binary", outputs, targets), expected)
 
@@ -159,6 +162,8 @@ def test_what_is_not_defined_is_not_a_number(kind: Kind) -> None:
     targets[:] = targets[0]  # one value only
     found = _metrics(kind, outputs, targets)
     undefined = {"r2"} if kind == "number" else {"roc_auc", "average_precision"}
+    if kind == "binary":
+        undefined.add("specificity" if targets[0, 0] > 0 else "recall")
     assert {name for name, value in found.items() if math.isnan(value)} == undefined
     assert set(HEADLINE[kind]) < set(found)
 

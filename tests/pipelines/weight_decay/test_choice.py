@@ -46,8 +46,20 @@ def test_a_grid_is_tried_from_its_middle_as_long_as_it_gets_better(best: float, 
     grid = [0.0, 0.001, 0.01, 0.1, 1.0, 10.0]
 
     def attempt(weight_decay: float) -> Candidate:
-        return _candidate(weight_decay, 1 + abs(grid.index(weight_decay) - grid.index(best)))
+        return _candidate(weight_decay, 1 + abs(grid.index(weight_decay) - grid.index(best)) / 10)
 
     found = explore([*grid, 0.1], attempt)
     assert [candidate.weight_decay for candidate in found] == tried
     assert choose(found).weight_decay == best
+
+
+def test_a_search_can_begin_elsewhere() -> None:
+    losses = {0.0: 1.3, 0.001: 1.2, 0.01: 1.1, 0.1: 1.4}
+    found = explore(list(losses), lambda number: _candidate(number, losses[number]), first=0.001)
+    assert [candidate.weight_decay for candidate in found] == [0.001, 0.01, 0.1]
+
+
+def test_more_decay_is_tried_until_something_is_better_than_a_guess() -> None:
+    losses = {0.0: 2.6, 0.01: 2.4, 0.1: 2.5, 1.0: 2.3, 10.0: 1.99}  # a guess has 2
+    found = explore(list(losses), lambda number: _candidate(number, losses[number]), first=0.01)
+    assert choose(found).weight_decay == 10.0

@@ -23,9 +23,10 @@ from idbpd.experiment.parameters import (
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.row_split import split_rows
 from idbpd.experiment.splitting.table_split import split
+from idbpd.experiment.validation import Parts, WeightDecaySearchParameters, parts_to_choose_on
 from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
-from idbpd.pipelines.weight_decay.nodes import parts_to_choose_on, settle_weight_decay
-from idbpd.pipelines.weight_decay.search import Parts, UnsettledExperiment
+from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
+from idbpd.pipelines.weight_decay.search import UnsettledExperiment
 from idbpd.validation import validated
 
 SPLIT = SplitParameters(test_fraction=0.25, seed=0)
@@ -45,12 +46,14 @@ def _problem(weight_decay: float | str) -> ProblemSettings:
 
 
 def _settle(
-    weight_decay: float | str, grid: list[float], cache: ContentStore | None = None
+    weight_decay: float | str, grid: list[float], cache: ContentStore | None = None, table: TaskTable | None = None
 ) -> tuple[ProblemParameters, dict[str, Any]]:
-    table = _table()
+    table = _table() if table is None else table
     unsettled = UnsettledExperiment(MODEL, _problem(weight_decay), COMPUTE, seed=0, fingerprint=FINGERPRINT)
     rows = split(table, Division(SPLIT, FEATURES)).rows
-    return settle_weight_decay(table, rows, _search(grid), Division(SPLIT, FEATURES), TRAINING, unsettled, cache)
+    division = Division(SPLIT, FEATURES)
+    problem, choice, _ = settle_weight_decay(table, rows, _search(grid), division, TRAINING, unsettled, cache)
+    return problem, choice
 
 
 def _validation_parts(table: TaskTable) -> Parts:
@@ -141,7 +144,7 @@ def test_an_impossible_validation_part_is_named_with_its_parameter() -> None:
     two_groups = replace(table, groups=np.arange(400) // 200)
     message = r"all 200 rows are of one group, .* so there is no validation part; .*; a number for problem.weight_decay"
     with pytest.raises(DataError, match=message):
-        _validation_parts(two_groups)
+        _settle("auto", [0.0], table=two_groups)
     rare = replace(table, groups=None, labels=table.labels * np.array([1, 1, 0, 0], dtype=np.int8))
     rare.labels[split_rows(rare, SPLIT.test_fraction, SPLIT.seed)[0][0], 2:] = 1
     with pytest.raises(
