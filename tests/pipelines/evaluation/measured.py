@@ -26,6 +26,7 @@ CERTIFICATE: dict[str, Any] = {
                 "holds": False,
                 "rows": 100,
                 "rows_needed": None,
+                "measured": None,
             },
             "topics": {
                 "upper_bound": 0.49,
@@ -34,6 +35,7 @@ CERTIFICATE: dict[str, Any] = {
                 "holds": True,
                 "rows": 100,
                 "rows_needed": None,
+                "measured": None,
             },
         },
     },

@@ -47,6 +47,17 @@ def test_limits_are_judged_on_both_parts() -> None:
     }
 
 
+def test_a_limit_in_a_measure_is_shown_with_that_measure() -> None:
+    limit = {"name": "rmse", "limit": 2.5, "value": 3.0, "bound": 3.25, "alone": 2.1}
+    hours = {**CERTIFICATE["held_out"]["tasks"]["hours"], "measured": limit}
+    held_out = {**CERTIFICATE["held_out"], "tasks": {**CERTIFICATE["held_out"]["tasks"], "hours": hours}}
+    table = summary_table(measured(), {**CERTIFICATE, "held_out": held_out}).set_index("task: what")
+    assert table.loc["hours: RMSE, test", "constrained"] == "3"
+    assert table.loc["hours: RMSE, test", "limit"] == "2.5 BROKEN"
+    assert table.loc["hours: its bound, test", "constrained"] == "3.25"
+    assert table.loc["hours: the same, test", "limit"] == ""
+
+
 def test_a_model_without_a_task_has_empty_cells() -> None:
     table = summary_table(measured(), CERTIFICATE).set_index("task: what")
     assert list(table.columns) == [OWN, "limit", "no limits", "equal weights", "each alone", "constant guess"]

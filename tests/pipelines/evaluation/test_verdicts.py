@@ -23,7 +23,19 @@ def test_it_is_said_where_another_model_is_better_in_the_digits_that_are_shown()
 
 def test_it_is_said_where_another_model_breaks_a_limit() -> None:
     assert _sentences(BROKEN) == [
-        "equal weights breaks the limit of the hours task on the training data: worst-case loss 0.9000, limit 0.7000"
+        "no limits breaks the limit of the hours task on unseen data: worst-case loss 0.8000, limit 0.7000",
+        "equal weights breaks the limit of the hours task on unseen data: worst-case loss 0.9000, limit 0.7000",
+        "each alone breaks the limit of the hours task on unseen data: worst-case loss 0.7500, limit 0.7000",
+    ]
+
+
+def test_a_limit_in_a_measure_is_judged_in_that_measure() -> None:
+    limit = {"name": "mae", "limit": 2.4, "value": 2.3, "bound": 2.5, "alone": 2.1}
+    hours = {**CERTIFICATE["held_out"]["tasks"]["hours"], "measured": limit}
+    held_out = {**CERTIFICATE["held_out"], "tasks": {**CERTIFICATE["held_out"]["tasks"], "hours": hours}}
+    table = verdict_table(measured(), {**CERTIFICATE, "held_out": held_out})
+    assert table.loc[table["about"] == BROKEN, "verdict"].tolist() == [
+        "equal weights breaks the limit of the hours task on unseen data: MAE 2.5, limit 2.4",
     ]
 
 

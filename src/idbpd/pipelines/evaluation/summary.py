@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from idbpd.experiment.shown import WORST_CASE, name_of, written_of
+from idbpd.experiment.shown import WORST_CASE, name_of, written, written_of
 from idbpd.mtl import HEADLINE
 from idbpd.pipelines.evaluation.tables import OWN, Measured, keeps, priority_of
 
@@ -42,14 +42,23 @@ def _limited(measured: Measured, certificate: Mapping[str, Any], task: str) -> R
     rows[f"{task}: worst-case loss"][LIMIT] = _judged(limit, keeps(own, limit))
     if held_out is not None:
         found = held_out["tasks"][task]
+        measure = found["measured"]
         rows[f"{task}: the same, test"] = _cells(measured, "test", task, WORST_CASE)
-        rows[f"{task}: the same, test"][LIMIT] = f"{found['reference']:.4f} {found['verdict']}"
-        bound = found["upper_bound"]
+        if measure is None:
+            judged, bound = f"{task}: the same, test", found["upper_bound"]
+            rows[judged][LIMIT] = f"{found['reference']:.4f} {found['verdict']}"
+            shown = "unknown" if bound is None else f"{bound:.4f}"
+        else:
+            name, bound = measure["name"], measure["bound"]
+            judged = f"{task}: {name_of(name)}, test"
+            rows[judged] = _cells(measured, "test", task, name)
+            rows[judged][LIMIT] = f"{written(name, measure['limit'])} {found['verdict']}"
+            shown = "unknown" if bound is None else written(name, bound)
         rows[f"{task}: its bound, test"] = {
-            OWN: "unknown" if bound is None else f"{bound:.4f}",
+            OWN: shown,
             LIMIT: f"needs {found['rows_needed']} rows" if found["rows_needed"] else "",
         }
-    return rows | _headlines(measured, certificate, task)
+    return rows | {what: cells for what, cells in _headlines(measured, certificate, task).items() if what not in rows}
 
 
 def _judged(limit: float, kept: bool) -> str:

@@ -56,16 +56,28 @@ def _better(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verd
 
 
 def _broken(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verdict]:
-    """Limits that another model breaks on the training data, where the run's own model had to keep them."""
+    """Limits that another model breaks: those on unseen data, or else those that training kept."""
+    part, where = _judged_on(certificate)
     for model in _others(measured):
         found = {}
         for task, record in certificate["tasks"].items():
-            quality, limit = measured[model].get("train", {}).get(task), record["threshold"]
-            if quality is not None and not keeps(quality.worst_case_loss, limit):
-                numbers = f"worst-case loss {written_of(quality, WORST_CASE)}, limit {written(WORST_CASE, limit)}"
+            quality = measured[model].get(part, {}).get(task)
+            held_out = None if certificate["held_out"] is None else certificate["held_out"]["tasks"][task]
+            measure = None if held_out is None else held_out["measured"]
+            name = WORST_CASE if measure is None else measure["name"]
+            limit = record["threshold"] if held_out is None else held_out["reference"]
+            limit = limit if measure is None else measure["limit"]
+            if quality is not None and _breaks(name, quality.values[name], limit):
+                numbers = f"{name_of(name)} {written_of(quality, name)}, limit {written(name, limit)}"
                 found[_named(task, measured, certificate)] = numbers
         if found:
-            yield Verdict(BROKEN, f"{model} breaks the limit {_joined('of', found, 'on the training data')}")
+            yield Verdict(BROKEN, f"{model} breaks the limit {_joined('of', found, where)}")
+
+
+def _breaks(measure: str, value: float, limit: float) -> bool:
+    if measure == WORST_CASE:
+        return not keeps(value, limit)
+    return is_better(measure, limit, value)
 
 
 def _joined(word: str, found: Mapping[str, str], where: str) -> str:
