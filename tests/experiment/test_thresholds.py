@@ -17,6 +17,18 @@ def test_the_slack_is_a_share_of_the_value() -> None:
     assert promise.threshold(-1e-17, guess=1.0) == 0  # rounding, where nothing is lost
 
 
+def test_a_task_that_is_nearly_perfect_has_some_room() -> None:
+    promise = promises_of(small_tasks(2), CALIBRATION.model_copy(update={"least_room": 0.01}))["second"]
+    assert promise.threshold(0.5, guess=1.0) == pytest.approx(0.55)
+    assert promise.threshold(0.002, guess=1.0) == pytest.approx(0.012)
+
+
+def test_no_limit_is_looser_than_a_guess() -> None:
+    assert Promise(slack=0.1).threshold(0.98, guess=1.0) == 1.0
+    assert Promise(slack=0.1).threshold(1.02, guess=1.0) == 1.02  # the task reaches no better on its own
+    assert Promise(loss=3.0).threshold(0.5, guess=1.0) == 1.0
+
+
 def test_a_reserve_moves_a_limit_towards_what_the_task_reaches_on_its_own() -> None:
     assert Promise(slack=0.1).threshold(0.5, 1.0, reserve=0.5) == pytest.approx(0.5 * 1.05)
     assert Promise(loss=0.6).threshold(0.5, 1.0, reserve=0.5) == pytest.approx(0.55)
@@ -51,7 +63,8 @@ def test_the_options_of_a_task_count_before_those_for_all(options: dict[str, obj
     first, second = data.tasks
     data = MultiTaskData(data.features, (first, replace(second, options=options)))
     assert promises_of(data, CALIBRATION.model_copy(update={"threshold": 0.3})) == {"second": promise}
-    assert Promise.of_record({"slack": promise.slack, "limit": promise.limit}) == promise
+    record = {"slack": promise.slack, "limit": promise.limit, "least_room": promise.least_room}
+    assert Promise.of_record(record) == promise
 
 
 def test_the_saved_record_has_a_limit_for_each_task() -> None:

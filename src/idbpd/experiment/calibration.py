@@ -69,6 +69,7 @@ def calibrate(
             "threshold": threshold,
             "value": value,
             "slack": promise.slack,
+            "least_room": promise.least_room,
             "limit": promise.limit,
             "reserve": kept_back,
             **asdict(solved.how),

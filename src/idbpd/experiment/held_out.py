@@ -64,8 +64,9 @@ def judge_limits(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[st
     """The verdict on the limit of every task.
 
     A relative limit is (1 + slack) times the worst-case loss of the model made for that task alone on the same
-    samples: what is hard for both models cancels. A limit in the loss is the same number on unseen data. A limit in a
-    measure that people know is judged as the mean error that it stands for, such as 0.1 for an accuracy of 0.9.
+    samples, or that loss plus a share of a guess's where this is more: what is hard for both models cancels. A limit
+    in the loss is the same number on unseen data. A limit in a measure that people know is judged as the mean error
+    that it stands for, such as 0.1 for an accuracy of 0.9.
 
     ``reference`` is the limit on unseen data. ``upper_bound`` is comparable to it: the limit holds where the bound is
     at most the reference. A bound that the samples cannot tell is None. ``measured`` has name, limit, value and bound
@@ -83,7 +84,7 @@ def judge_limits(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[st
         else:
             other = _losses(evidence.alone(name), evidence)
             pair = (Parts(ours.train[name], ours.test[name]), Parts(other.train[name], other.test[name]))
-            judged = _relative(*pair, promise.slack, evidence, name, each)
+            judged = _relative(*pair, promise, evidence, name, each)
         tasks[name] = {"worst_case_loss": worst_case, **judged}
     return tasks
 
@@ -110,9 +111,18 @@ def _absolute(ours: Parts, promise: Promise, evidence: Evidence, task: str, conf
 
 
 def _relative(
-    ours: Parts, theirs: Parts, slack: float, evidence: Evidence, task: str, confidence: float
+    ours: Parts, theirs: Parts, promise: Promise, evidence: Evidence, task: str, confidence: float
 ) -> dict[str, Any]:
+    assert promise.slack is not None
     criterion = evidence.criteria(evidence.test[task])
+    train = evidence.train[task]
+    value, alone = (criterion.worst(losses).value.item() for losses in (ours.test, theirs.test))
+    on_train = evidence.criteria(train).worst(theirs.train).value.item()
+    # Which of both is the larger room is decided on the training part: the test part has no say in what it must show.
+    if promise.slack * on_train >= promise.least_room * guess_loss(train, evidence.criteria):
+        slack, room = promise.slack, 0.0
+    else:
+        slack, room = 0.0, promise.least_room * guess_loss(train, evidence.criteria, evidence.test[task])
     found = paired_bootstrap(
         ours.test,
         theirs.test,
@@ -122,12 +132,9 @@ def _relative(
         confidence=confidence,
         seed=BOOTSTRAP_SEED,
     )
-    value, alone = (criterion.worst(losses).value.item() for losses in (ours.test, theirs.test))
-    reference = (1 + slack) * alone
-    return _record(value, reference + found.difference_bound, reference, len(ours.test)) | {
-        "slack": slack,
-        "alone": alone,
-    }
+    relative = (1 + slack) * alone
+    record = _record(value, relative + found.difference_bound, relative + room, len(ours.test))
+    return record | {"slack": promise.slack, "alone": alone}
 
 
 def _in_measure(evidence: Evidence, promise: Promise, task: str, confidence: float) -> dict[str, Any]:

@@ -18,6 +18,7 @@ class Promise(NamedTuple):
     loss: float | None = None  # what its worst-case loss may be at most
     measure: str | None = None  # a measure that people know, such as accuracy,
     level: float | None = None  # and what it must be at least; where it is an error, at most
+    least_room: float = 0.0  # of a slack: the share of a guess's loss by which the task may be worse in any case
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Self:
@@ -26,7 +27,7 @@ class Promise(NamedTuple):
         if isinstance(limit, Mapping):
             ((measure, level),) = limit.items()
             return cls(measure=measure, level=level)
-        return cls(slack=record["slack"]) if limit is None else cls(loss=limit)
+        return cls(slack=record["slack"], least_room=record["least_room"]) if limit is None else cls(loss=limit)
 
     @property
     def limit(self) -> float | dict[str, float] | None:
@@ -46,7 +47,7 @@ class Promise(NamedTuple):
         """
         value = at_least_zero(value)
         if self.slack is not None:
-            loosest = value * (1 + self.slack)
+            loosest = value + self.room(value, guess)
         elif self.loss is not None:
             loosest = self.loss
         else:
@@ -55,6 +56,14 @@ class Promise(NamedTuple):
             loosest = max(value, guess)
         return loosest - reserve * max(0.0, loosest - value)
 
+    def room(self, value: float, guess: float) -> float:
+        """By how much a task with a slack may be worse than ``value``.
+
+        Where a task is nearly perfect, a share of nearly nothing is no difference that anybody would act on.
+        """
+        assert self.slack is not None
+        return max(self.slack * value, self.least_room * guess)
+
 
 def promises_of(train: MultiTaskData, calibration: CalibrationParameters) -> dict[str, Promise]:
     """What the parameters promise of each limited task: its own options count before those for all tasks.
@@ -62,10 +71,10 @@ def promises_of(train: MultiTaskData, calibration: CalibrationParameters) -> dic
     A `ConfigurationError` names a task that keeps no limit.
     """
     by_hand = _thresholds_for_all(train, calibration.threshold)
-    return {task.name: _promise(task.options, by_hand.get(task.name), calibration.slack) for task in train.limited}
+    return {task.name: _promise(task.options, by_hand.get(task.name), calibration) for task in train.limited}
 
 
-def _promise(options: Mapping[str, Any], by_hand: float | None, slack: float) -> Promise:
+def _promise(options: Mapping[str, Any], by_hand: float | None, calibration: CalibrationParameters) -> Promise:
     limit = options.get("limit")
     if isinstance(limit, Mapping):
         ((measure, level),) = limit.items()
@@ -73,7 +82,8 @@ def _promise(options: Mapping[str, Any], by_hand: float | None, slack: float) ->
     if limit is not None:
         return Promise(loss=float(limit))
     if "slack" in options or by_hand is None:
-        return Promise(slack=float(options.get("slack", slack)))
+        slack = float(options.get("slack", calibration.slack))
+        return Promise(slack=slack, least_room=calibration.least_room)
     return Promise(loss=by_hand)
 
 
