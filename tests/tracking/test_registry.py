@@ -36,9 +36,10 @@ class Retrainings:
         self.model.save(model_of_numbers(("u", "v"), {"first": ("a", "b"), "other": ("c", "d")}))
         return str(self.model.load())
 
-    def conclude(self, *, passed: bool, champion: int | None) -> dict[str, Any]:
-        gate = {"gate": "residual", "value": 0.5, "limit": 0.01, "passed": passed, "note": "worst of all"}
-        verdict = {"passed": passed, "champion": champion, "gates": [gate]}
+    def conclude(self, *, passed: bool, champion: int | None, yardstick: int | None = None) -> dict[str, Any]:
+        note = "is not close to a KKT point (worst of all: 0.5)"
+        gate = {"gate": "residual", "value": 0.5, "limit": 0.01, "passed": passed, "note": note}
+        verdict = {"passed": passed, "champion": champion, "gates": [gate], "why": [note], "yardstick": yardstick}
         fingerprints = {"data": "d", "parameters": "p", "code": "c", "lock": "l"}
         self.outcome.save(
             {"verdict": verdict, "model_id": self.train(), "certificate": CERTIFICATE, "fingerprints": fingerprints}
@@ -63,12 +64,15 @@ def test_a_promoted_model_is_the_champion_and_a_rejected_one_is_not(retrainings:
     second = retrainings.conclude(passed=False, champion=1)
     assert (second["outcome"], second["exit_code"], second["version"], second["champion"]) == ("rejected", 3, 2, 1)
     assert second["message"] == (
-        "rejected: version 2 of idbpd-yeast did not pass (residual: 0.5, at most 0.01); version 1 stays the champion"
+        "rejected: version 2 of idbpd-yeast is not close to a KKT point (worst of all: 0.5); version 1 stays the "
+        "champion"
     )
     assert _aliases() == {"champion": 1, "challenger": 2}
     newest = versions(NAME)[0]
     assert newest.verdict == "rejected"
-    assert newest.tags["gate.residual"] == "FAILED: 0.5, at most 0.01"
+    assert newest.tags["gate.residual"] == (
+        "FAILED: 0.5, at most 0.01: it is not close to a KKT point (worst of all: 0.5)"
+    )
     assert newest.tags["certificate.objective"] == "0.5"
     assert "model_sha256" in newest.tags
     assert newest.fingerprints == {"data": "d", "parameters": "p", "code": "c", "lock": "l"}
