@@ -44,7 +44,7 @@ def check(evidence: Evidence, options: Options) -> list[GateResult]:
     excused, shown = _excused(evidence)
     return [
         _not_worse(evidence.priority, champion, champion.paired, excused),
-        _no_drift(evidence.priority, measured_by, options.margin, shown),
+        _no_drift(evidence.priority, measured_by, options.margin, shown, is_champion=compared.yardstick is None),
     ]
 
 
@@ -66,15 +66,17 @@ def _not_worse(task: str, champion: Against, paired: Paired, excused: BrokenLimi
     return GateResult(NAME, paired.new, limit, excused is not None, note + _excuse(excused))
 
 
-def _no_drift(task: str, yardstick: Against, margin: float, shown: BrokenLimit | None) -> GateResult:
+def _no_drift(
+    task: str, yardstick: Against, margin: float, shown: BrokenLimit | None, *, is_champion: bool
+) -> GateResult:
     paired = yardstick.paired
     assert paired is not None  # the champion can be compared, and a yardstick that cannot is left out
     limit = paired.old * (1 + margin)
     worse = paired.new / paired.old - 1 if paired.old > 0 else 0.0
+    numbers = f" (worst-case loss {paired.new:.4f} against {paired.old:.4f} {yardstick.words})"
     note = (
         f"is {abs(worse):.1%} {'worse' if worse > 0 else 'better'} in {task} than version {yardstick.version}, by "
-        f"which models are measured (worst-case loss {paired.new:.4f} against {paired.old:.4f} {yardstick.words}); "
-        f"{margin:.1%} worse is allowed"
+        f"which models are measured{'' if is_champion else numbers}; {margin:.1%} worse is allowed"
     )
     if _is_within(paired, margin):
         return GateResult(DRIFT, paired.new, limit, True, note)
