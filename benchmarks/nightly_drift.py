@@ -117,7 +117,8 @@ def _against(old: Model, new: Model, losses: dict[int, Tensor], needs_bounds: bo
     if needs_bounds:
         paired = compare(*pair, CRITERION)
     else:
-        paired = Paired(*(CRITERION.worst(each).value.item() for each in pair), len(pair[0]), None, None)
+        new_value, old_value = (CRITERION.worst(each).value.item() for each in pair)
+        paired = Paired(new_value, old_value, len(pair[0]), None, None)
     return Against(old.number, paired, f"on the same {paired.rows} test rows")
 
 
