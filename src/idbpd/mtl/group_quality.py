@@ -15,11 +15,20 @@ from idbpd.mtl.quality import task_logits
 
 
 class GroupQuality(NamedTuple):
-    """The samples of a group, their mean loss, and the measures that people know; NaN where there is no sample."""
+    """The losses of a group's samples, and the measures that people know."""
 
-    rows: int
-    mean_loss: float
+    losses: Tensor  # (samples,), float64
     metrics: Mapping[str, float]  # by name; none where there is no sample
+
+    @property
+    def rows(self) -> int:
+        """The number of samples."""
+        return len(self.losses)
+
+    @property
+    def mean_loss(self) -> float:
+        """The mean loss; NaN where there is no sample."""
+        return self.losses.mean().item()
 
 
 ByGroup = dict[str, dict[str, GroupQuality]]  # by task, for those that have groups, and by the group's name
@@ -53,9 +62,8 @@ def _by_group(task: Task, logits: Tensor, loss: Loss) -> dict[str, GroupQuality]
 
 
 def _measured(task: Task, logits: Tensor, loss: Loss, members: Tensor) -> GroupQuality:
-    rows = int(members.sum())
-    if rows == 0:  # a group may be in the training part alone
-        return GroupQuality(0, float("nan"), {})
+    if not members.any():  # a group may be in the training part alone
+        return GroupQuality(torch.empty(0, dtype=torch.float64), {})
     part = Task(task.name, task.labels, task.rows[members], task.targets[members], task.meaning)
-    mean = loss.values(logits[members], part.targets).double().mean().item()
-    return GroupQuality(rows, mean, task_metrics(part, logits[members], loss))
+    losses = loss.values(logits[members], part.targets).double()
+    return GroupQuality(losses, task_metrics(part, logits[members], loss))

@@ -53,6 +53,11 @@ def test_every_group_has_a_row_even_without_a_sample() -> None:
     assert table.loc[1, "constrained: mean loss"] == pytest.approx(losses[10:].mean().item())
     alone = sample_losses(trained_network(MODEL, train, _weights(train, 1)), test, criteria_of(PROBLEM))["income"]
     assert table.loc[0, "each alone: mean loss"] == pytest.approx(alone[:10].mean().item())
+    equal = sample_losses(trained_network(MODEL, train, _weights(train, 2)), test, criteria_of(PROBLEM))["income"]
+    difference = (losses - equal)[10:].double()
+    assert table.loc[1, "constrained - equal weights: mean loss"] == pytest.approx(difference.mean().item(), rel=1e-5)
+    error = difference.std().item() / 30**0.5
+    assert table.loc[1, "constrained - equal weights: standard error"] == pytest.approx(error, rel=1e-5)
     yes = (test["income"].targets[:10, 0] > 0.5).float()
     says_yes = float(train["income"].targets.mean()) > 0.5
     assert table.loc[0, "constant guess: measure"] == pytest.approx((yes == float(says_yes)).float().mean().item())

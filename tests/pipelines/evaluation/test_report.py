@@ -82,10 +82,11 @@ def test_it_loads_nothing_from_anywhere() -> None:
 
 def test_groups_have_a_table_where_there_are_some() -> None:
     assert "Group by group" not in _page()
-    values = ["<first>", "<old>, blue", 12, "accuracy", 0.5, 0.6, 0.7, 0.8, 0.91, 0.81, math.nan, 0.5]
+    values = ["<first>", "<old>, blue", 12, "accuracy", 0.5, 0.6, 0.7, 0.8, 0.91, 0.81, math.nan, 0.5, -0.1, 0.02]
     page = _page(groups=pd.DataFrame([values], columns=COLUMNS))
     table = page[page.index("<h2>Group by group</h2>") : page.index("<h2>The certificate</h2>")]
     assert "<h3>&lt;first&gt;</h3>" in table
     cells = re.findall("<td>(.*?)</td>", table)
-    assert cells == ["&lt;old&gt;, blue", "12", "0.5000", "0.6000", "0.7000", "0.8000", "91.0%", "81.0%", "", "50.0%"]
+    assert cells[:6] == ["&lt;old&gt;, blue", "12", "0.5000", "0.6000", "0.7000", "0.8000"]
+    assert cells[6:] == ["91.0%", "81.0%", "", "50.0%", "-0.1000", "0.0200"]
     assert "<th>equal weights, accuracy</th>" in table

@@ -1,5 +1,6 @@
 """The groups of a worst case over groups, one by one: whom the model serves, next to other models."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,7 +18,8 @@ from idbpd.pipelines.evaluation.tables import CONSTANT, OWN
 
 MODELS = (OWN, EQUAL, ALONE, CONSTANT)
 KEYS = ("task", "group", "rows", "measure")
-COLUMNS = [*KEYS, *(f"{model}: {what}" for what in ("mean loss", "measure") for model in MODELS)]
+DIFFERENCE, ERROR = f"{OWN} - {EQUAL}: mean loss", f"{OWN} - {EQUAL}: standard error"
+COLUMNS = [*KEYS, *(f"{model}: {what}" for what in ("mean loss", "measure") for model in MODELS), DIFFERENCE, ERROR]
 WHAT = "task: group"
 SHOWN = 5  # groups of a task in the summary of a run
 LOSS = "mean_loss"
@@ -36,8 +38,9 @@ def compare_groups(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Loss and first measure of every model, group by group, and the worst groups as they are printed.
 
-    All is about the test part; where no data were held out, about the training data. Both tables are empty if no task
-    has a worst case over groups.
+    The difference to equal weights has a standard error, from pairs of losses of the same samples: it says whether a
+    group is served better, or whether that is chance. All is about the test part; where no data were held out, about
+    the training data. Both tables are empty if no task has a worst case over groups.
     """
     data, criteria = test if split.test_fraction > 0 else train, criteria_of(problem)
     grouped = [task for task in data.tasks if task.groups is not None]
@@ -70,6 +73,9 @@ def _row(task: str, group: str, measure: str, found: Mapping[str, Mapping[str, G
     for model, groups in found.items():
         rows[f"{model}: mean loss"] = groups[group].mean_loss
         rows[f"{model}: measure"] = groups[group].metrics.get(measure, float("nan"))
+    difference = found[OWN][group].losses - found[EQUAL][group].losses  # of the same samples
+    rows[DIFFERENCE] = difference.mean().item()
+    rows[ERROR] = difference.std().item() / math.sqrt(len(difference)) if len(difference) > 1 else float("nan")
     return rows
 
 

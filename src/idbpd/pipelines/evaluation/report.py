@@ -153,7 +153,7 @@ def _groups(group_quality: pd.DataFrame) -> str:
         table = rows[["group", "rows"]].astype(str)
         for column in rows.columns[rows.columns.str.contains(": ")]:
             model, what = str(column).split(": ")
-            shown, name = (MEAN_LOSS, "mean loss") if what == "mean loss" else (measure, name_of(measure))
+            shown, name = (measure, name_of(measure)) if what == "measure" else (MEAN_LOSS, what)
             table[f"{model}, {name}"] = ["" if math.isnan(value) else written(shown, value) for value in rows[column]]
         parts.append(f"<h3>{html.escape(str(task))}</h3>\n{_table(table)}")
     return "\n".join(["<h2>Group by group</h2>", *parts]) if parts else ""
