@@ -12,19 +12,21 @@ from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError
+from idbpd.experiment.network import build_network, trained_network
 from idbpd.experiment.parameters import ProblemParameters
 from idbpd.experiment.problem import criteria_of
 from idbpd.experiment.provenance import changed, program_fingerprints
-from idbpd.mtl import Meaning, MultiTaskData, Task
+from idbpd.mtl import Meaning, MultiTaskData, Task, sample_losses
 from idbpd.pipelines.retraining import parameters
 from idbpd.pipelines.retraining.comparison import Against, Comparison
 from idbpd.pipelines.retraining.earlier_version import ask
 from idbpd.pipelines.retraining.gates import GATES, Evidence, Gate, GateOptions, GateResult
-from idbpd.pipelines.retraining.nodes import judge
+from idbpd.pipelines.retraining.nodes import judge, measure_champion
 from idbpd.pipelines.retraining.paired import Paired
 from idbpd.pipelines.retraining.parameters import RetrainParameters
 from idbpd.validation import validated
 from tests.kedro_project import PROJECT
+from tests.pipelines.small_tasks import MODEL
 
 RETRAIN = RetrainParameters(
     force=False,
@@ -209,6 +211,97 @@ def test_the_verdict_names_every_gate_in_its_table() -> None:
         "is not shown to keep the limit of limited on unseen data (NOT SHOWN: worst-case loss 1.2500, its bound is "
         "1.3800, limit 1.4000)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("comparison", "yardstick"),
+    [
+        (CHAMPION, 3),
+        (Comparison(), None),
+        (CHAMPION._replace(yardstick=Against(1, Paired(2.0, 2.0, 300, -0.1, -0.1), SAME_ROWS)), 1),
+        (CHAMPION._replace(yardstick=Against(1, Paired(2.0, 2.2, 300, -0.3, 0.1), SAME_ROWS)), None),
+    ],
+)
+def test_the_verdict_names_the_yardstick_of_the_next_models(comparison: Comparison, yardstick: int | None) -> None:
+    quality = {"test_first_worst_case_loss": 2.0}
+    verdict, _ = judge(CERTIFICATE, quality, comparison, _test_part("classes"), RETRAIN)
+    assert verdict["passed"]
+    assert verdict["yardstick"] == yardstick
+    assert verdict["why"] == [
+        gate["note"] for gate in verdict["gates"] if gate["gate"] in ("not_worse_than_champion", "no_drift")
+    ]
+
+
+class _InUse(NamedTuple):
+    """A champion of a real network, and its yardstick."""
+
+    network: torch.nn.Module
+    yardstick: Any = None
+    version: int = 7
+    seen_rows: dict[str, Tensor] | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        return ["u", "v", "w"]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        return {"first": "classes", "limited": "classes"}
+
+    def answers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        outputs = self.network(torch.tensor(rows.to_numpy(np.float32)))
+        said: dict[str, Any] = {}
+        for name, logits in zip(("first", "limited"), outputs, strict=True):
+            shares = logits.softmax(dim=1).detach().numpy()
+            said |= {name: "", f"{name}:a": shares[:, 0], f"{name}:b": shares[:, 1]}
+        return pd.DataFrame(said, index=rows.index)
+
+
+def test_champion_and_yardstick_are_measured_next_to_the_new_model() -> None:
+    count, generator = 240, torch.Generator().manual_seed(0)
+    features = torch.randn(count, 3, generator=generator)
+    classes = torch.eye(2)[(features[:, 0] > 0).long()]
+    table = TaskTable(features.numpy(), ("u", "v", "w"), np.ones((count, 2), np.int8), ("a", "b"))
+    tasks = tuple(
+        Task(name, ("a", "b"), torch.arange(120), classes[120:], MEANINGS["classes"]) for name in ("first", "limited")
+    )
+    test = MultiTaskData(features[120:], tasks)
+    weights = [
+        {name: each.detach() for name, each in build_network(MODEL, test, seed).named_parameters()} for seed in (0, 1)
+    ]
+    networks = [trained_network(MODEL, test, each) for each in weights]
+    alone = {f"limited/{name}": tensor for name, tensor in weights[0].items()}
+    held_out = {"limited": {"slack": None, "reference": 0.01, "verdict": "HOLDS"}}
+    champion = _InUse(networks[1], _InUse(networks[0], version=5))
+    compared = measure_champion(
+        champion,
+        table,
+        test,
+        test,
+        {"test": torch.arange(120, count)},
+        weights[0],
+        alone,
+        {"held_out": {"tasks": held_out}},
+        MODEL,
+        PROBLEM,
+    )
+    assert compared.champion is not None
+    assert compared.champion.paired is not None
+    assert compared.yardstick is not None
+    assert compared.yardstick.paired is not None
+    assert (compared.champion.version, compared.yardstick.version, compared.champion.paired.rows) == (7, 5, 120)
+    losses = [sample_losses(network, test, criteria_of(PROBLEM))["first"] for network in networks]
+    criterion = criteria_of(PROBLEM)(test.priority)
+    assert compared.champion.paired.new == pytest.approx(criterion.worst(losses[0]).value.item(), rel=1e-5)
+    assert compared.champion.paired.old == pytest.approx(criterion.worst(losses[1]).value.item(), rel=1e-5)
+    assert compared.yardstick.paired.old == pytest.approx(compared.yardstick.paired.new, rel=1e-5)  # the same model
+    assert [limit.task for limit in compared.broken] == ["limited"]
+    assert compared.broken[0].is_shown
+
+
+def test_without_a_champion_there_is_nothing_to_compare_with(table: TaskTable) -> None:
+    test = _test_part("classes")
+    assert measure_champion(None, table, test, test, ROWS, {}, {}, CERTIFICATE, MODEL, PROBLEM) == Comparison()
 
 
 def test_any_parameter_except_resume_counts_as_a_change() -> None:
