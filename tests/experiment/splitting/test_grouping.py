@@ -107,7 +107,7 @@ def test_a_label_a_number_of_a_matrix_and_the_answer_of_a_task_can_be_groups() -
         ),
         ("age", "problem.worst_case.groups names 'age', which has 300 different numbers: groups are categories, or at"),
         ("born", "problem.worst_case.groups names 'born', which is a date"),
-        ("spend", "problem.worst_case.groups names the task 'spend', which is one of number: groups can be the"),
+        ("spend", "problem.worst_case.groups names the task 'spend', which is of kind number: groups can be the"),
     ],
 )
 def test_a_column_that_makes_no_groups_is_refused(column: str, words: str) -> None:

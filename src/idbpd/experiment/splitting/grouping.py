@@ -178,7 +178,7 @@ def _column(table: TaskTable, name: str, parameter: str) -> Column:
     for target in table.targets:
         if target.task == name:
             raise ConfigurationError(
-                f"{parameter} names the task {name!r}, which is one of {target.kind}: groups can be the answers of a "
+                f"{parameter} names the task {name!r}, which is of kind {target.kind}: groups can be the answers of a "
                 "task that is binary or of classes; for another, make a column of ranges"
             )
     known = [*table.grouping, *table.feature_names, *table.label_names, *answers]
