@@ -16,7 +16,8 @@ class Options(GateOptions):
 def check(evidence: Evidence, options: Options) -> list[GateResult]:
     """One minus the hit rate."""
     misses = 1 - evidence.quality[f"test_{evidence.priority}_hit_rate"]
-    return [at_most("miss_rate", misses, options.most_misses, "wrong first guesses of the priority task, test")]
+    note = f"has a wrong first guess in {misses:.1%} of the test samples of the priority task"
+    return [at_most("miss_rate", misses, options.most_misses, note)]
 
 
 GATE = Gate(Options, check)

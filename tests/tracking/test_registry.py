@@ -7,11 +7,13 @@ from typing import Any
 import mlflow
 import pandas as pd
 import pytest
+import torch
 from kedro.io import DatasetError
 from mlflow import MlflowClient
 
 from idbpd.errors import ConfigurationError
-from idbpd.tracking import ChampionDataset, RetrainingDataset, TrackedModelDataset
+from idbpd.tracking import ChampionDataset, RetrainingDataset, TrackedDataset, TrackedModelDataset
+from idbpd.tracking.champion import Champion
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.registry import last_judged, make_champion, register, registered_name, versions
 from idbpd.tracking.runs import child_run
@@ -36,9 +38,10 @@ class Retrainings:
         self.model.save(model_of_numbers(("u", "v"), {"first": ("a", "b"), "other": ("c", "d")}))
         return str(self.model.load())
 
-    def conclude(self, *, passed: bool, champion: int | None) -> dict[str, Any]:
-        gate = {"gate": "residual", "value": 0.5, "limit": 0.01, "passed": passed, "note": "worst of all"}
-        verdict = {"passed": passed, "champion": champion, "gates": [gate]}
+    def conclude(self, *, passed: bool, champion: int | None, yardstick: int | None = None) -> dict[str, Any]:
+        note = "is not close to a KKT point (worst of all: 0.5)"
+        gate = {"gate": "residual", "value": 0.5, "limit": 0.01, "passed": passed, "note": note}
+        verdict = {"passed": passed, "champion": champion, "gates": [gate], "why": [note], "yardstick": yardstick}
         fingerprints = {"data": "d", "parameters": "p", "code": "c", "lock": "l"}
         self.outcome.save(
             {"verdict": verdict, "model_id": self.train(), "certificate": CERTIFICATE, "fingerprints": fingerprints}
@@ -63,12 +66,15 @@ def test_a_promoted_model_is_the_champion_and_a_rejected_one_is_not(retrainings:
     second = retrainings.conclude(passed=False, champion=1)
     assert (second["outcome"], second["exit_code"], second["version"], second["champion"]) == ("rejected", 3, 2, 1)
     assert second["message"] == (
-        "rejected: version 2 of idbpd-yeast did not pass (residual: 0.5, at most 0.01); version 1 stays the champion"
+        "rejected: version 2 of idbpd-yeast is not close to a KKT point (worst of all: 0.5); version 1 stays the "
+        "champion"
     )
     assert _aliases() == {"champion": 1, "challenger": 2}
     newest = versions(NAME)[0]
     assert newest.verdict == "rejected"
-    assert newest.tags["gate.residual"] == "FAILED: 0.5, at most 0.01"
+    assert newest.tags["gate.residual"] == (
+        "FAILED: 0.5, at most 0.01: it is not close to a KKT point (worst of all: 0.5)"
+    )
     assert newest.tags["certificate.objective"] == "0.5"
     assert "model_sha256" in newest.tags
     assert newest.fingerprints == {"data": "d", "parameters": "p", "code": "c", "lock": "l"}
@@ -173,3 +179,51 @@ def test_the_outcome_is_written_to_a_file_for_other_programs(retrainings: Retrai
     retrainings.conclude(passed=True, champion=None)
     record = json.loads((tmp_path / "retraining.json").read_text())
     assert {"outcome", "exit_code", "message", "dataset", "at", "model", "version", "champion", "gates"} <= set(record)
+
+
+def test_the_champion_knows_the_rows_it_was_trained_on(retrainings: Retrainings, tmp_path: Path) -> None:
+    retrainings.conclude(passed=True, champion=None)
+    champion = ChampionDataset(dataset="yeast").load()
+    assert champion is not None
+    assert champion.seen_rows is None  # as of versions from before rows were marked
+    config = {"type": "idbpd.datasets.TensorsDataset", "filepath": str(tmp_path / "seen_rows.safetensors")}
+    TrackedDataset(dataset=config, run=RUN).save({"marks": torch.tensor([-3, 5]), "columns": torch.tensor([7])})
+    champion = ChampionDataset(dataset="yeast").load()
+    assert champion is not None
+    assert champion.seen_rows is not None
+    assert champion.seen_rows["marks"].tolist() == [-3, 5]
+
+
+def test_the_yardstick_stays_until_a_version_takes_its_place(
+    retrainings: Retrainings, command: Command, caplog: pytest.LogCaptureFixture
+) -> None:
+    def champion() -> Champion:
+        found = ChampionDataset(dataset="yeast").load()
+        assert found is not None
+        return found
+
+    retrainings.conclude(passed=True, champion=None)
+    assert (champion().version, champion().yardstick) == (1, None)
+    retrainings.conclude(passed=True, champion=1, yardstick=1)
+    retrainings.conclude(passed=True, champion=2, yardstick=1)
+    yardstick = champion().yardstick
+    assert (champion().version, yardstick and yardstick.version) == (3, 1)
+    retrainings.conclude(passed=False, champion=3, yardstick=None)
+    assert "yardstick" not in versions(NAME)[0].tags
+    retrainings.conclude(passed=True, champion=3)
+    assert (champion().version, champion().yardstick) == (5, None)
+    command("rollback", "--to", "3")  # and with the version its yardstick comes back
+    yardstick = champion().yardstick
+    assert (champion().version, yardstick and yardstick.version) == (3, 1)
+    MlflowClient().delete_model_version(NAME, "1")
+    assert champion().yardstick is None
+    assert "version 1 of idbpd-yeast, by which models are measured, is not registered any more" in caplog.text
+
+
+def test_the_record_and_the_message_say_why(retrainings: Retrainings) -> None:
+    first = retrainings.conclude(passed=True, champion=None)
+    assert first["message"] == (
+        "promoted: version 1 of idbpd-yeast is the champion; it is not close to a KKT point (worst of all: 0.5)"
+    )
+    second = retrainings.conclude(passed=False, champion=1)
+    assert second["why"] == ["it is not close to a KKT point (worst of all: 0.5)"]

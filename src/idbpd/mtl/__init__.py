@@ -6,6 +6,7 @@ from idbpd.mtl.criterion import Criteria, Criterion, same_for_all
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.exported import AnsweredTask, ExportedModel
 from idbpd.mtl.fixed_weights import FixedWeights
+from idbpd.mtl.group_quality import GroupQuality, measure_constant_by_group, measure_groups
 from idbpd.mtl.kinds import DISTRIBUTION, KINDS, Kind, Meaning
 from idbpd.mtl.losses import LOSSES, CrossEntropy, Huber, Logistic, Loss, Squared, default_loss
 from idbpd.mtl.metrics import HEADLINE, SAMPLE_ERRORS, is_better
@@ -40,6 +41,7 @@ __all__ = [
     "ExportedModel",
     "FeatureScaling",
     "FixedWeights",
+    "GroupQuality",
     "Groups",
     "Huber",
     "Kind",
@@ -63,6 +65,8 @@ __all__ = [
     "guess_loss",
     "is_better",
     "measure_constant",
+    "measure_constant_by_group",
+    "measure_groups",
     "measure_quality",
     "output_offsets",
     "own_parameters",

@@ -63,23 +63,23 @@ LOSS_MEASURES = ("mean_loss", "worst_case_loss", "maximum_loss", "cvar_loss")
 @torch.no_grad()
 def measure_quality(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, TaskQuality]:
     """The quality of every task on data, by name."""
-    return {task.name: task_quality(task, logits, criteria(task)) for task, logits in _logits(network, data)}
+    return {task.name: task_quality(task, logits, criteria(task)) for task, logits in task_logits(network, data)}
 
 
 @torch.no_grad()
 def sample_losses(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, Tensor]:
     """The loss of every sample of every task, by the task's name."""
-    return {task.name: criteria(task).loss.values(logits, task.targets) for task, logits in _logits(network, data)}
+    return {task.name: criteria(task).loss.values(logits, task.targets) for task, logits in task_logits(network, data)}
 
 
 @torch.no_grad()
 def sample_errors(network: nn.Module, data: MultiTaskData, task: str, measure: str, criteria: Criteria) -> Tensor:
     """The errors whose mean a measure of a task is (`idbpd.mtl.metrics.SAMPLE_ERRORS`), one per sample that counts."""
-    here, logits = next(found for found in _logits(network, data) if found[0].name == task)
+    here, logits = next(found for found in task_logits(network, data) if found[0].name == task)
     return SAMPLE_ERRORS[here.meaning.kind][measure].errors(answered(here, logits, criteria(here).loss))
 
 
-def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
+def task_logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
     """Every task and the logits of its samples, on the host: not every device has float64.
 
     Rows pass in blocks, as in training, so that measuring needs no more memory.

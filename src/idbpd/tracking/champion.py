@@ -1,19 +1,31 @@
 """The champion (the model in use) as a dataset."""
 
-from typing import Any, NamedTuple, NoReturn
+import logging
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, NoReturn, Optional
 
 import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
+from mlflow import MlflowClient
+from safetensors.torch import load_file
+from torch import Tensor
 
-from idbpd.tracking.registry import champion_of, registered_name
+from idbpd.tracking.registry import Version, registered_name, versions
 from idbpd.tracking.scoring import VerifiedModel
+
+SEEN_ROWS = "seen_rows.safetensors"  # the artifact with the marks of the training rows
+
+logger = logging.getLogger(__name__)
 
 
 class Champion(NamedTuple):
-    """The version in use: its number and its model, loaded as a server would."""
+    """The version in use, or the one that models are measured by; its model is loaded as a server would."""
 
     version: int
     model: VerifiedModel
+    seen_rows: dict[str, Tensor] | None = None
+    yardstick: Optional["Champion"] = None  # None: it is the champion itself, or it is gone
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -40,10 +52,26 @@ class ChampionDataset(AbstractDataset[NoReturn, Champion | None]):
 
     def load(self) -> Champion | None:
         """Load the model after checking that its files were not altered."""
-        version = champion_of(self._name)
+        known = {version.number: version for version in versions(self._name)}
+        version = next((version for version in known.values() if version.is_champion), None)
         if version is None:
             return None
-        return Champion(version.number, VerifiedModel.at(f"models:/{self._name}/{version.number}"))
+        yardstick = known.get(version.yardstick)
+        if yardstick is None:
+            logger.warning(
+                "version %d of %s, by which models are measured, is not registered any more; they are measured by the "
+                "champion, version %d",
+                version.yardstick,
+                self._name,
+                version.number,
+            )
+        if yardstick is None or yardstick.number == version.number:
+            return self._loaded(version)
+        return self._loaded(version)._replace(yardstick=self._loaded(yardstick))
+
+    def _loaded(self, version: Version) -> Champion:
+        model = VerifiedModel.at(f"models:/{self._name}/{version.number}")
+        return Champion(version.number, model, _seen_rows(version.run_id))
 
     def save(self, data: NoReturn) -> NoReturn:  # noqa: ARG002
         """Not supported: a model becomes the champion by passing the gates."""
@@ -54,3 +82,12 @@ class ChampionDataset(AbstractDataset[NoReturn, Champion | None]):
 
     def _describe(self) -> dict[str, Any]:
         return {"name": self._name}
+
+
+def _seen_rows(run_id: str) -> dict[str, Tensor] | None:
+    """The marks of the rows that a run trained on; None where the run has none."""
+    client = MlflowClient()
+    if SEEN_ROWS not in {artifact.path for artifact in client.list_artifacts(run_id)}:
+        return None
+    with TemporaryDirectory(prefix="idbpd-rows-") as folder:
+        return load_file(Path(client.download_artifacts(run_id, SEEN_ROWS, folder)))

@@ -21,6 +21,9 @@ CHAMPION, CHALLENGER = "champion", "challenger"
 VERDICT = "verdict"  # promoted or rejected; missing if the retraining was interrupted
 PROMOTED_AT = "promoted_at"
 REPLACED = "replaced"  # the version that was the champion before
+# The version that models are measured by while this one is the champion: the last one that was shown to be better
+# than the one before it, which may be this one.
+YARDSTICK = "yardstick"
 FINGERPRINT = "fingerprint."
 CERTIFICATE = "certificate."
 
@@ -40,6 +43,11 @@ class Version(NamedTuple):
     def verdict(self) -> str:
         """Promoted, rejected, or unfinished if it was never judged."""
         return self.tags.get(VERDICT, "unfinished")
+
+    @property
+    def yardstick(self) -> int:
+        """The version that models are measured by while this one is the champion."""
+        return int(self.tags.get(YARDSTICK, self.number))
 
     @property
     def fingerprints(self) -> dict[str, str]:

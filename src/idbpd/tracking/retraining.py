@@ -10,6 +10,7 @@ from idbpd.tracking.registry import (
     CERTIFICATE,
     FINGERPRINT,
     VERDICT,
+    YARDSTICK,
     make_champion,
     now,
     register,
@@ -43,6 +44,7 @@ class RetrainingDataset(AtomicDataset):
         verdict = data["verdict"]
         outcome = "promoted" if verdict["passed"] else "rejected"
         if verdict["passed"]:
+            tag(name, version, {YARDSTICK: verdict["yardstick"] or version})
             make_champion(name, version, instead_of=verdict["champion"])
         # After the promotion: a version with a verdict is not tried again.
         tag(name, version, {VERDICT: outcome, **{f"gate.{gate['gate']}": _in_words(gate) for gate in verdict["gates"]}})
@@ -55,6 +57,7 @@ class RetrainingDataset(AtomicDataset):
             model=name,
             version=version,
             champion=version if verdict["passed"] else verdict["champion"],
+            why=[f"it {reason}" for reason in verdict["why"]],
             gates=verdict["gates"],
             certificate=data["certificate"],
             run_id=run_id,
@@ -83,23 +86,15 @@ def _tags(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_words(gate: dict[str, Any]) -> str:
-    return f"{'passed' if gate['passed'] else 'FAILED'}: {_measured(gate)}"
-
-
-def _measured(gate: dict[str, Any]) -> str:
-    limit = gate["note"] if gate["limit"] is None else f"at most {gate['limit']:.4g}"
-    return f"{gate['value']:.4g}, {limit}"
+    """A gate as the tag of a version, which is read in a small column."""
+    limit = "" if gate["limit"] is None else f", at most {gate['limit']:.4g}"
+    return f"{'passed' if gate['passed'] else 'FAILED'}: {gate['value']:.4g}{limit}: it {gate['note']}"
 
 
 def _message(outcome: str, name: str, version: int, verdict: dict[str, Any]) -> str:
-    before = verdict["champion"]
+    before, why = verdict["champion"], "; it ".join(verdict["why"])
     if outcome == "promoted":
-        instead = "the first one" if before is None else f"instead of version {before}"
-        return f"promoted: version {version} of {name} is the champion, {instead}"
+        instead = "" if before is None else f" instead of version {before}"
+        return f"promoted: version {version} of {name} is the champion{instead}; it {why}"
     stays = "there is no champion" if before is None else f"version {before} stays the champion"
-    failed = "; ".join(f"{_name(gate)}: {_measured(gate)}" for gate in verdict["gates"] if not gate["passed"])
-    return f"rejected: version {version} of {name} did not pass ({failed}); {stays}"
-
-
-def _name(gate: dict[str, Any]) -> str:
-    return str(gate["gate"]).replace("_", " ")
+    return f"rejected: version {version} of {name} {why}; {stays}"

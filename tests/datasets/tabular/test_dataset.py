@@ -141,6 +141,17 @@ def test_columns_are_kept_for_grouping_whatever_else_they_are(tmp_path: Path) ->
     assert table.of_rows(np.array([2, 1])).grouping["sex"].values.tolist() == [-1, 1]
 
 
+def test_a_column_that_is_a_task_and_makes_groups_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = "x,region,y\n1,n,0\n2,s,1\n3,n,0\n4,n,1\n"
+    tasks = {"t": {"column": "y", "worst_case": {"groups": "region"}}, "u": {"column": "region", "positive": "n"}}
+    table = _load(tmp_path, text, tasks=tasks)
+    assert table.grouping["region"].categories == ("n", "s")
+    assert "region" not in table.feature_names
+    assert (
+        "groups are made of 'region', which a task predicts: they are classes, and nobody knows the group of a new row"
+    ) in caplog.messages
+
+
 def test_copies_of_rows_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     _load(tmp_path, "x,c,y\n" + "1,a,0\n?,b,1\n2,a,0\n" * 3, tasks={"t": "y"})

@@ -94,7 +94,7 @@ def test_a_label_a_number_of_a_matrix_and_the_answer_of_a_task_can_be_groups() -
             task = _split({"groups": column}, table).train.priority
             assert task.group_names == ("0", "1")
     churn = _split(upsell={"groups": "churn"}).train["upsell"]
-    assert churn.group_names == ("no", "yes", "(missing)")
+    assert churn.group_names == ("no", "yes and small groups")  # one row has no answer
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_label_a_number_of_a_matrix_and_the_answer_of_a_task_can_be_groups() -
         ),
         ("age", "problem.worst_case.groups names 'age', which has 300 different numbers: groups are categories, or at"),
         ("born", "problem.worst_case.groups names 'born', which is a date"),
-        ("spend", "names the column 'spend', which the table does not have"),
+        ("spend", "problem.worst_case.groups names the task 'spend', which is of kind number: groups can be the"),
     ],
 )
 def test_a_column_that_makes_no_groups_is_refused(column: str, words: str) -> None:
@@ -118,18 +118,83 @@ def test_a_column_that_makes_no_groups_is_refused(column: str, words: str) -> No
         _split(upsell={"groups": column})
 
 
-def test_small_groups_and_groups_without_test_samples_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    sex = np.ones(ROWS, dtype=np.int32)
-    table = _table()
-    train = _split(table=table).rows["train"].numpy()
-    sex[train[:3]] = 0
+def _small(sizes: dict[str, int]) -> TaskTable:
+    """A table in whose training part the first groups have so many samples, and the last one has the rest."""
+    names = (*sizes, "rest")
+    codes = np.full(ROWS, len(sizes), dtype=np.int32)
+    train = iter(_split().rows["train"].numpy())
+    for at, size in enumerate(sizes.values()):
+        for _ in range(size):
+            codes[next(train)] = at
+    return _table(grouping={"kind": Column("kind", "category", codes, names)})
+
+
+def _told(sizes: dict[str, int], caplog: pytest.LogCaptureFixture) -> tuple[tuple[str, ...], list[str]]:
+    caplog.clear()
     with caplog.at_level(logging.WARNING):
-        _split(table=_table(grouping={"sex": Column("sex", "category", sex, ("f", "m"))}), upsell={"groups": "sex"})
-    assert caplog.messages[-2:] == [
-        "upsell task: of the groups of sex, 'f' (3) have fewer than 20 training samples: their mean losses say little, "
-        "and each of them may decide the worst case",
-        "upsell task: of the groups of sex, 'f' have no test sample: nothing shows how good the model is there",
+        task = _split(table=_small(sizes), upsell={"groups": "kind"}).train["upsell"]
+    assert task.groups is not None
+    assert int(task.groups.max()) == len(task.group_names) - 1
+    return task.group_names, [line for line in caplog.messages if "groups of kind" in line]
+
+
+def test_small_groups_and_groups_without_test_samples_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    names, told = _told({"a": 6, "b": 30}, caplog)
+    assert names == ("a", "b", "rest")
+    assert told == [
+        "upsell task: of the groups of kind, 'a' (6) have fewer than 20 training samples: their mean losses say "
+        "little, and each of them may decide the worst case",
+        "upsell task: of the groups of kind, 'a', 'b' have no test sample: nothing shows how good the model is there",
     ]
+
+
+def test_groups_of_three_people_count_as_one(caplog: pytest.LogCaptureFixture) -> None:
+    names, told = _told({"a": 3, "b": 30, "c": 2}, caplog)
+    assert names == ("b", "rest", "(small groups)")
+    assert told[0] == (
+        "upsell task: of the groups of kind, those with fewer than 5 training samples count as one, '(small groups)': "
+        "'a' (3), 'c' (2)"
+    )
+
+
+def test_a_group_of_three_people_joins_the_next_smallest(caplog: pytest.LogCaptureFixture) -> None:
+    names, told = _told({"a": 3, "b": 30, "c": 50}, caplog)
+    assert names == ("c", "rest", "b and small groups")
+    assert told[0].endswith("count as one, 'b and small groups': 'a' (3)")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "why"),
+    [
+        ({"a": 3}, "with fewer than 5 training samples are 'a' (3)"),
+        ({}, "its column has one value"),
+    ],
+)
+def test_a_single_group_is_refused(sizes: dict[str, int], why: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        _split(table=_small(sizes), upsell={"groups": "kind"})
+    assert str(raised.value) == (
+        f"tasks.upsell.worst_case.groups = kind makes one group of at least 5 training samples; {why}; name another "
+        "column, or take another worst case, such as share"
+    )
+
+
+def test_a_group_that_is_only_in_the_test_part_is_a_small_one() -> None:
+    rows, codes = _split().rows["test"].numpy(), np.ones(ROWS, dtype=np.int32)
+    codes[: ROWS // 2] = 2
+    codes[rows[:8]] = 0
+    table = _table(grouping={"kind": Column("kind", "category", codes, ("new", "b", "c"))})
+    parts = _split(table=table, upsell={"groups": "kind"})
+    assert [name for name in parts.test["upsell"].group_names if "small groups" in name]
+
+
+def test_groups_that_a_task_predicts_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        _split(upsell={"groups": "churn"})
+    assert (
+        "upsell task: its groups are made of 'churn', which a task predicts: they are classes, and nobody knows the "
+        "group of a new row"
+    ) in caplog.messages
 
 
 def test_a_share_below_one_sample_is_refused_before_training() -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 
+import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import mean_absolute_error, roc_auc_score
@@ -12,6 +13,7 @@ from idbpd.experiment.certify import certify
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.mtl import HEADLINE, KINDS, Meaning, MultiTaskData, Task
+from idbpd.pipelines.evaluation.groups import COLUMNS
 from idbpd.pipelines.evaluation.nodes import compare, draw_loss_distribution
 from idbpd.pipelines.evaluation.report import write_report
 from idbpd.pipelines.training.comparison_nodes import train_equal_weights, train_unconstrained
@@ -78,7 +80,9 @@ def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess() -> None
     figure = draw_loss_distribution(train, test, weights, certificate, MODEL, PROBLEM, SPLIT)
     assert [axes.get_xlabel().split("[")[1] for axes in figure.axes[:2]] == ["nats]", "variance of the target]"]
     figure.canvas.draw()
-    page = write_report("mixed", verdicts, summary, comparison, certificate, outcome, history, clock)
+    page = write_report(
+        "mixed", verdicts, summary, comparison, pd.DataFrame(columns=COLUMNS), certificate, outcome, history, clock
+    )
     assert page.index("<b>a binary</b> has priority") < page.index("<b>a number</b> keeps a limit")
     assert all(sentence in page for sentence in verdicts["verdict"])
 

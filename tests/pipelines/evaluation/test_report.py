@@ -5,6 +5,7 @@ import re
 
 import pandas as pd
 
+from idbpd.pipelines.evaluation.groups import COLUMNS
 from idbpd.pipelines.evaluation.report import write_report
 from idbpd.pipelines.evaluation.verdicts import BETTER, GUESS
 
@@ -38,8 +39,11 @@ VERDICTS = pd.DataFrame(
 CLOCK = pd.DataFrame({"step": [0, 1], "seconds": [0.2, 0.5]})
 
 
-def _page(verdicts: pd.DataFrame = VERDICTS) -> str:
-    return write_report("<yeast>", verdicts, SUMMARY, COMPARISON, CERTIFICATE, OUTCOME, HISTORY, CLOCK)
+NO_GROUPS = pd.DataFrame(columns=COLUMNS)
+
+
+def _page(verdicts: pd.DataFrame = VERDICTS, groups: pd.DataFrame = NO_GROUPS) -> str:
+    return write_report("<yeast>", verdicts, SUMMARY, COMPARISON, groups, CERTIFICATE, OUTCOME, HISTORY, CLOCK)
 
 
 def test_it_says_what_is_kept_and_what_is_broken() -> None:
@@ -74,3 +78,15 @@ def test_it_loads_nothing_from_anywhere() -> None:
     assert re.findall(r'(?:src|href)="([^"]{10})', page) == ["data:image"]
     assert "http" not in page
     assert "<script" not in page
+
+
+def test_groups_have_a_table_where_there_are_some() -> None:
+    assert "Group by group" not in _page()
+    values = ["<first>", "<old>, blue", 12, "accuracy", 0.5, 0.6, 0.7, 0.8, 0.91, 0.81, math.nan, 0.5, -0.1, 0.02]
+    page = _page(groups=pd.DataFrame([values], columns=COLUMNS))
+    table = page[page.index("<h2>Group by group</h2>") : page.index("<h2>The certificate</h2>")]
+    assert "<h3>&lt;first&gt;</h3>" in table
+    cells = re.findall("<td>(.*?)</td>", table)
+    assert cells[:6] == ["&lt;old&gt;, blue", "12", "0.5000", "0.6000", "0.7000", "0.8000"]
+    assert cells[6:] == ["91.0%", "81.0%", "", "50.0%", "-0.1000", "0.0200"]
+    assert "<th>equal weights, accuracy</th>" in table

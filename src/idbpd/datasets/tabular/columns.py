@@ -93,6 +93,12 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTab
             columns, dict.fromkeys([*roles.groups, *named_by_tasks(roles.tasks, names)]), roles.reading
         ),
     )
+    predicted = [name for name in table.grouping if name in roles.targets]
+    if predicted:
+        logger.warning(
+            "groups are made of %s, which a task predicts: they are classes, and nobody knows the group of a new row",
+            ", ".join(repr(name) for name in predicted),
+        )
     _say_duplicates(table)
     return table
 

@@ -1,7 +1,7 @@
 """Which group each row of a table belongs to, for a worst case over groups."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -20,6 +20,10 @@ MISSING = "(missing)"
 MOST_NUMBERS = 20
 # The mean loss of fewer samples says little.
 FEW = 20
+# That of fewer still says nothing: such groups count as one. A bound is not given for a worst case of so few samples
+# either.
+TOO_FEW = 5
+SMALL = "small groups"
 SHOWN = 5
 
 
@@ -29,10 +33,18 @@ class Grouping(NamedTuple):
     columns: tuple[str, ...]
     names: tuple[str, ...]  # of groups that have rows
     codes: NDArray[np.int64]  # (rows,), indices into the names
+    merged: Mapping[str, int]  # the groups that were too small, with their numbers of training samples
+    parameter: str  # that asked for them
+    tasks: tuple[str, ...] = ()  # of the columns, those that are the answer of a task
 
 
-def grouping_of(table: TaskTable, target: Target, problem: ProblemSettings) -> Grouping | None:
-    """The groups that the worst case of a task asks for; None where it asks for none."""
+def grouping_of(
+    table: TaskTable, target: Target, problem: ProblemSettings, training_rows: NDArray[np.intp]
+) -> Grouping | None:
+    """The groups that the worst case of a task asks for; None where it asks for none.
+
+    Groups with too few training samples of the task count as one.
+    """
     own = target.options.get("worst_case")
     name, options = problem.worst_case_choice(own)
     entry = WORST_CASES[name](**options)
@@ -42,16 +54,64 @@ def grouping_of(table: TaskTable, target: Target, problem: ProblemSettings) -> G
     found = [_values(table, column, parameter) for column in entry.names]
     pairs, codes = np.unique(np.stack([codes for codes, _ in found], axis=1), axis=0, return_inverse=True)
     names = tuple(", ".join(names[at] for at, (_, names) in zip(pair, found, strict=True)) for pair in pairs)
-    return Grouping(entry.names, names, codes.reshape(-1).astype(np.int64))
+    tasks = tuple(column for column in entry.names if _is_answer(table, column))
+    grouping = Grouping(entry.names, names, codes.reshape(-1).astype(np.int64), {}, parameter, tasks)
+    samples = training_rows[target.known[training_rows]]
+    return _merged(grouping, np.bincount(grouping.codes[samples], minlength=len(names)))
 
 
-def say_small_groups(groupings: Sequence[Grouping | None], train: MultiTaskData, test: MultiTaskData) -> None:
-    """Warn of groups whose mean loss says little, because few samples are in them."""
+def _merged(grouping: Grouping, sizes: NDArray[np.intp]) -> Grouping:
+    """Make one group of those that are too small; if that is too small as well, the smallest of the others joins."""
+    small = sizes < TOO_FEW
+    if not small.any() or len(sizes) == 1:
+        return grouping
+    merged = {grouping.names[at]: int(sizes[at]) for at in np.flatnonzero(small)}
+    joined, name = small.copy(), f"({SMALL})"
+    if sizes[small].sum() < TOO_FEW and not small.all():
+        smallest = int(np.where(small, sizes.max() + 1, sizes).argmin())
+        joined[smallest], name = True, f"{grouping.names[smallest]} and {SMALL}"
+    kept = np.flatnonzero(~joined)
+    new_codes = np.full(len(sizes), len(kept), dtype=np.int64)
+    new_codes[kept] = np.arange(len(kept))
+    names = (*(grouping.names[at] for at in kept), name)
+    return grouping._replace(names=names, codes=new_codes[grouping.codes], merged=merged)
+
+
+def require_groups(groupings: Sequence[Grouping | None]) -> None:
+    """Refuse groups of which only one is left: there is nothing to mix."""
+    for grouping in groupings:
+        if grouping is not None and len(grouping.names) == 1:
+            small = _shown([f"{name!r} ({size})" for name, size in grouping.merged.items()])
+            why = f"with fewer than {TOO_FEW} training samples are {small}" if small else "its column has one value"
+            raise ConfigurationError(
+                f"{grouping.parameter} = {'+'.join(grouping.columns)} makes one group of at least {TOO_FEW} training "
+                f"samples; {why}; name another column, or take another worst case, such as share"
+            )
+
+
+def say_groups(groupings: Sequence[Grouping | None], train: MultiTaskData, test: MultiTaskData) -> None:
+    """Warn of groups that were merged, that say little because few samples are in them, or that are predicted."""
     for grouping, task, held_out in zip(groupings, train.tasks, test.tasks, strict=True):
         if grouping is None:
             continue
         columns = " x ".join(grouping.columns)
         sizes, test_sizes = _sizes(task), _sizes(held_out)
+        if grouping.tasks:
+            logger.warning(
+                "%s task: its groups are made of %s, which a task predicts: they are classes, and nobody knows the "
+                "group of a new row",
+                task.name,
+                _shown([repr(name) for name in grouping.tasks]),
+            )
+        if grouping.merged:
+            logger.warning(
+                "%s task: of the groups of %s, those with fewer than %d training samples count as one, %r: %s",
+                task.name,
+                columns,
+                TOO_FEW,
+                grouping.names[-1],
+                _shown([f"{name!r} ({size})" for name, size in grouping.merged.items()]),
+            )
         small = [(name, size) for name, size in sizes.items() if 0 < size < FEW]
         if small:
             logger.warning(
@@ -115,6 +175,12 @@ def _column(table: TaskTable, name: str, parameter: str) -> Column:
     answers = {target.task: target for target in table.targets if target.kind in ("binary", "classes")}
     if name in answers:
         return _answer(answers[name])
+    for target in table.targets:
+        if target.task == name:
+            raise ConfigurationError(
+                f"{parameter} names the task {name!r}, which is of kind {target.kind}: groups can be the answers of a "
+                "task that is binary or of classes; for another, make a column of ranges"
+            )
     known = [*table.grouping, *table.feature_names, *table.label_names, *answers]
     close = get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
@@ -122,6 +188,13 @@ def _column(table: TaskTable, name: str, parameter: str) -> Column:
         f"{parameter} names the column {name!r}, which {table.origin.name} does not have; {hint}columns are "
         f"{_shown(known)}; one that is ignored must also be under 'groups' in the block of the data set"
     )
+
+
+def _is_answer(table: TaskTable, name: str) -> bool:
+    """Whether the values are what a task predicts. A column that is kept for grouping was told of when it was read."""
+    if name in table.grouping or name in table.feature_names:
+        return False
+    return name in table.label_names or any(target.task == name for target in table.targets)
 
 
 def _answer(target: Target) -> Column:

@@ -16,7 +16,7 @@ from idbpd.experiment.problem import worst_case_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.duplicates import say_duplicates
 from idbpd.experiment.splitting.fingerprint import data_sha256, split_sha256
-from idbpd.experiment.splitting.grouping import Grouping, grouping_of, say_small_groups
+from idbpd.experiment.splitting.grouping import Grouping, grouping_of, require_groups, say_groups
 from idbpd.experiment.splitting.row_split import TEST, Part, split_rows
 from idbpd.experiment.splitting.task_targets import task_targets
 from idbpd.mtl import FeatureScaling, Meaning, MultiTaskData, Task, fit_scaling
@@ -56,13 +56,14 @@ def split(table: TaskTable, division: Division) -> TableSplit:
     fraction = division.split.test_fraction
     train_rows, test_rows = split_rows(table, fraction, division.split.seed)
     train, test, scaling, encoding, groupings = make_parts(table, targets, (train_rows, test_rows), division)
+    require_groups(groupings)
     if (train.features == train.features[:1]).all():
         logger.warning("all training samples have the same features: no network can tell them apart")
     _hint_at_single_classes(train)
     _hint_at_rare_values(encoding)
     _hint_at_scaling(train.features, feature_names(encoding), division)
     _report(targets, train, test, division)
-    say_small_groups(groupings, train, test)
+    say_groups(groupings, train, test)
     if fraction > 0 and table.content == "table":
         say_duplicates(table, train_rows, test_rows)
     content = data_sha256(table)
@@ -89,7 +90,7 @@ def make_parts(
     keep = division.split.unlabelled == "keep"
     meanings = [_meaning(target, rows[0]) for target in targets]
     training = held_out._replace(name="training")
-    groupings = [grouping_of(table, target, division.problem_settings) for target in targets]
+    groupings = [grouping_of(table, target, division.problem_settings, rows[0]) for target in targets]
     tasks, of_held_out = (
         tuple(_task(*of_task, part, name, keep) for of_task in zip(targets, meanings, groupings, strict=True))
         for part, name in zip(rows, (training, held_out), strict=True)

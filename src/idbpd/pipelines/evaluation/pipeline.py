@@ -6,6 +6,7 @@ from idbpd.experiment.certify import certify
 from idbpd.experiment.export import export
 from idbpd.experiment.node_inputs import EXPERIMENT, Unbundled
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
+from idbpd.pipelines.evaluation.groups import compare_groups
 from idbpd.pipelines.evaluation.nodes import (
     compare,
     draw_loss_distribution,
@@ -55,6 +56,22 @@ def create_pipeline() -> Pipeline:
                 name="compare",
             ),
             Node(
+                compare_groups,
+                inputs={
+                    "train": "train",
+                    "test": "test",
+                    "weights": "weights",
+                    "unconstrained_weights": "unconstrained_weights",
+                    "equal_weights": "equal_weights",
+                    "single_task_weights": "single_task_weights",
+                    "model": "params:model",
+                    "problem": "problem",
+                    "split": "params:split",
+                },
+                outputs=["group_quality", "worst_groups"],
+                name="compare_groups",
+            ),
+            Node(
                 export,
                 inputs=["table", "train", "encoding", "scaling", "weights", "params:model", "problem"],
                 outputs="model",
@@ -85,6 +102,7 @@ def create_pipeline() -> Pipeline:
                     "verdicts",
                     "summary",
                     "comparison",
+                    "group_quality",
                     "certificate",
                     "outcome",
                     "history",

@@ -3,6 +3,7 @@
 import base64
 import html
 import io
+import math
 from typing import Any
 
 import pandas as pd
@@ -32,6 +33,7 @@ KINDS = {
     "number": "a number",
     "distribution": "shares of several labels",
 }
+MEAN_LOSS = "mean_loss"
 KEYS = ("model", "part", "task", "kind", "loss_unit")  # of the comparison; all other columns are measures
 MEANING = {
     "stationarity": "how far the weights are from where no step makes the objective better under the constraints",
@@ -45,6 +47,7 @@ def write_report(
     verdicts: pd.DataFrame,
     summary: pd.DataFrame,
     comparison: pd.DataFrame,
+    group_quality: pd.DataFrame,
     certificate: dict[str, Any],
     outcome: dict[str, Any],
     history: pd.DataFrame,
@@ -74,6 +77,7 @@ def write_report(
 {_table(summary)}
 <h2>Quality of every task</h2>
 {_quality(comparison, certificate)}
+{_groups(group_quality)}
 <h2>The certificate</h2>
 <p>Recomputed in float64 from the saved weights. Zero in all three is a point that satisfies the KKT conditions.</p>
 {_table(residuals, "text")}
@@ -139,6 +143,20 @@ def _quality(comparison: pd.DataFrame, certificate: dict[str, Any]) -> str:
         of_losses = f", losses in {unit}" if unit else ""
         parts.append(f"<h3>{html.escape(task)} ({html.escape(kind)}{of_losses})</h3>\n{_table(table)}")
     return "\n".join(parts)
+
+
+def _groups(group_quality: pd.DataFrame) -> str:
+    """A table per task with a worst case over groups: mean loss and first measure of every model."""
+    parts = []
+    for task, rows in group_quality.groupby("task", sort=False):
+        measure = str(rows["measure"].iloc[0])
+        table = rows[["group", "rows"]].astype(str)
+        for column in rows.columns[rows.columns.str.contains(": ")]:
+            model, what = str(column).split(": ")
+            shown, name = (measure, name_of(measure)) if what == "measure" else (MEAN_LOSS, what)
+            table[f"{model}, {name}"] = ["" if math.isnan(value) else written(shown, value) for value in rows[column]]
+        parts.append(f"<h3>{html.escape(str(task))}</h3>\n{_table(table)}")
+    return "\n".join(["<h2>Group by group</h2>", *parts]) if parts else ""
 
 
 def _table(frame: pd.DataFrame, kind: str = "numbers") -> str:

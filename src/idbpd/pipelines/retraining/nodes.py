@@ -1,95 +1,93 @@
 """Measure the model in use on this run's test part, judge the new one, and conclude what the registry needs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.parameters import ProblemParameters
+from idbpd.experiment.calibration import weights_alone
+from idbpd.experiment.network import trained_network
+from idbpd.experiment.parameters import ModelParameters, ProblemParameters
 from idbpd.experiment.problem import criteria_of
-from idbpd.mtl import DISTRIBUTION, AnsweredTask, MultiTaskData
-from idbpd.pipelines.retraining.gates import GATES, Evidence
+from idbpd.experiment.splitting.row_marks import seen_rows
+from idbpd.mtl import MultiTaskData, sample_losses
+from idbpd.pipelines.retraining.comparison import Comparison, against, broken_limits
+from idbpd.pipelines.retraining.earlier_version import Champion, ask
+from idbpd.pipelines.retraining.gates import GATES, Evidence, is_yardstick
 from idbpd.pipelines.retraining.parameters import RetrainParameters
 
 
-class Champion(Protocol):
-    """The model in use, wherever it is kept."""
-
-    @property
-    def version(self) -> int:
-        """Its number."""
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """The columns of a table that it needs, by name."""
-
-    @property
-    def kinds(self) -> Mapping[str, str]:
-        """The kind of each of its tasks; where it is not known, a task is a distribution over labels."""
-
-    def answers(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Its answers for raw rows, in the columns that a served model answers with."""
+def mark_rows(table: TaskTable, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Marks of the rows that the new model is trained on: later models are compared with it on other rows."""
+    return seen_rows(table, rows["train"].numpy())
 
 
 def measure_champion(
     champion: Champion | None,
     table: TaskTable,
+    train: MultiTaskData,
     test: MultiTaskData,
     rows: dict[str, Tensor],
+    weights: dict[str, Tensor],
+    single_task_weights: dict[str, Tensor],
+    certificate: dict[str, Any],
+    model: ModelParameters,
     problem: ProblemParameters,
-) -> dict[str, Any]:
-    """The worst-case loss of the priority task that the model in use has on the same samples as the new one.
-
-    A model of other columns, another kind of task or other labels cannot be measured on these samples. It then has a
-    reason in place of a loss.
-    """
-    measured: dict[str, Any] = {"version": None, "priority_loss": None, "reason": None}
+) -> Comparison:
+    """The model in use, and the yardstick, on the same test samples as the new model."""
     if champion is None:
-        return measured
-    measured["version"] = champion.version
-    known = set(table.feature_names)
-    unknown = [name for name in champion.columns if name not in known]
-    if unknown:
-        reason = f"version {champion.version} needs features that are gone: {', '.join(unknown[:5])}"
-        return measured | {"reason": reason}
-    task, answered = test.priority, AnsweredTask.of(test.priority)
-    kind = champion.kinds.get(task.name, DISTRIBUTION.kind)
-    if kind != task.meaning.kind:
-        reason = f"version {champion.version} answers to the {task.name} task as {kind}, not {task.meaning.kind}"
-        return measured | {"reason": reason}
-    said = champion.answers(table.frame(rows["test"].numpy()))
-    own = [name for name in said.columns if name == task.name or name.startswith(f"{task.name}:")]
-    if own != list(answered.columns):
-        return measured | {"reason": f"version {champion.version} has other labels of the {task.name} task"}
-    answers = torch.from_numpy(said[list(answered.output_columns)].to_numpy(np.float64, copy=True))
-    if task.meaning.kind == "number":
-        answers = (answers - task.meaning.center) / task.meaning.scale  # as the targets are
-    criterion = criteria_of(problem)(task)
-    losses = criterion.loss.values_of_answers(answers[task.rows], task.targets)
-    return measured | {"priority_loss": criterion.worst(losses).value.item()}
+        return Comparison()
+    criteria = criteria_of(problem)
+
+    def losses(of: dict[str, Tensor]) -> dict[str, Tensor]:
+        return sample_losses(trained_network(model, train, of), test, criteria)
+
+    new, asked = losses(weights), ask(champion, table, rows["test"])
+    compared = against(asked, new, test, criteria)
+    if compared.paired is None:
+        return Comparison(compared)
+    yardstick = champion.yardstick
+    measured_by = None if yardstick is None else against(ask(yardstick, table, rows["test"]), new, test, criteria)
+    return Comparison(
+        compared,
+        measured_by if measured_by is not None and measured_by.paired is not None else None,
+        broken_limits(
+            asked,
+            lambda task: losses(weights_alone(single_task_weights, task))[task],
+            certificate["held_out"]["tasks"],
+            test,
+            criteria,
+        ),
+    )
 
 
 def judge(
     certificate: dict[str, Any],
     quality: dict[str, float],
-    champion_quality: dict[str, Any],
+    comparison_with_champion: Comparison,
     test: MultiTaskData,
     retrain: RetrainParameters,
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Whether the new model may replace the one in use, and the table of all gates."""
+    """Whether the new model may replace the one in use, and the table of all gates.
+
+    ``why`` are ends of sentences that begin with the new model: what it failed, or how it compares with the champion.
+    ``yardstick`` is the version that later models are measured by once this one is promoted; None: this one.
+    """
     priority = test.priority.name
     held_out = {name: record["worst_case_loss"] for name, record in certificate["held_out"]["tasks"].items()}
     held_out[priority] = quality[f"test_{priority}_worst_case_loss"]
-    evidence = Evidence(certificate, quality, held_out, champion_quality, priority)
-    results = [result for gate in GATES for result in gate.check(evidence, retrain)]
+    evidence = Evidence(certificate, quality, held_out, comparison_with_champion, priority)
+    by_gate = [(gate, gate.check(evidence, retrain)) for gate in GATES]
+    results = [result for _, found in by_gate for result in found]
+    failed = [result.note for result in results if not result.passed]
+    champion, measured_by = comparison_with_champion.champion, comparison_with_champion.measured_by
     verdict = {
-        "passed": all(result.passed for result in results),
-        "champion": champion_quality["version"],
+        "passed": not failed,
+        "champion": None if champion is None else champion.version,
         "gates": [result._asdict() for result in results],
+        "why": failed or [result.note for gate, found in by_gate if gate.is_comparison for result in found],
+        "yardstick": None if measured_by is None or is_yardstick(evidence, retrain) else measured_by.version,
     }
     table = pd.DataFrame(
         {

@@ -12,6 +12,7 @@ from idbpd.pipelines.retraining.gates import (
     not_worse_than_champion,
     residual,
 )
+from idbpd.pipelines.retraining.gates.not_worse_than_champion import is_yardstick
 from idbpd.pipelines.retraining.gates.protocol import Evidence, Gate, GateOptions, GateResult
 
 GATES: tuple[Gate[Any], ...] = (
@@ -22,4 +23,4 @@ GATES: tuple[Gate[Any], ...] = (
     not_worse_than_champion.GATE,
 )
 
-__all__ = ["GATES", "Evidence", "Gate", "GateOptions", "GateResult"]
+__all__ = ["GATES", "Evidence", "Gate", "GateOptions", "GateResult", "is_yardstick"]

@@ -11,10 +11,15 @@ def check(evidence: Evidence, options: GateOptions) -> list[GateResult]:  # noqa
             evidence.held_out[name],
             guess,
             evidence.held_out[name] < guess,
-            "worst-case loss, test, against the best constant guess",
+            _in_words(name, evidence.held_out[name], guess),
         )
         for name, guess in evidence.certificate["held_out"]["guesses"].items()
     ]
+
+
+def _in_words(task: str, loss: float, guess: float) -> str:
+    better = "is better" if loss < guess else "is no better"
+    return f"{better} than a constant guess in {task} (worst-case loss, test: {loss:.4f} against {guess:.4f})"
 
 
 GATE = Gate(GateOptions, check)

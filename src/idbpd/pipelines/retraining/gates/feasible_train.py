@@ -16,7 +16,9 @@ class Options(GateOptions):
 def check(evidence: Evidence, options: Options) -> list[GateResult]:
     """The largest violation in the certificate."""
     violation = evidence.certificate["infeasibility"]
-    return [at_most("feasible_train", violation, options.train_tolerance, "largest violation, training")]
+    kept = "keeps all limits" if violation <= options.train_tolerance else "exceeds a limit"
+    note = f"{kept} on the training part (largest excess {violation:.2g})"
+    return [at_most("feasible_train", violation, options.train_tolerance, note)]
 
 
 GATE = Gate(Options, check)

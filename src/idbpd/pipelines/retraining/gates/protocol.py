@@ -6,6 +6,8 @@ from typing import Any, Generic, NamedTuple, TypeVar, final
 
 from pydantic import BaseModel, ConfigDict
 
+from idbpd.pipelines.retraining.comparison import Comparison
+
 
 class Evidence(NamedTuple):
     """All that is known of a new model when it is judged."""
@@ -13,12 +15,15 @@ class Evidence(NamedTuple):
     certificate: Mapping[str, Any]
     quality: Mapping[str, float]  # every tracked measure of quality, by name
     held_out: Mapping[str, float]  # the worst-case loss of each task on the test part
-    champion: Mapping[str, Any]  # version, priority_loss and, where it has no loss, the reason
+    comparison: Comparison  # with the model in use
     priority: str  # the task that is made as good as it can be
 
 
 class GateResult(NamedTuple):
-    """One condition: what was measured, what it may be at most, and whether that holds."""
+    """One condition: what was measured, what it may be at most, and whether that holds.
+
+    The note is the end of a sentence that begins with the new model: "is worse than version 3 in churn (...)".
+    """
 
     gate: str
     value: float
@@ -43,6 +48,7 @@ class Gate(Generic[Options]):
 
     options: type[Options]
     check: Callable[[Evidence, Options], Sequence[GateResult]]
+    is_comparison: bool = False  # with the model in use: what it says is told of a promoted model, too
 
 
 def at_most(gate: str, value: float, limit: float, note: str) -> GateResult:

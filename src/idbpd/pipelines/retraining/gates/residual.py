@@ -19,7 +19,9 @@ class Options(GateOptions):
 def check(evidence: Evidence, options: Options) -> list[GateResult]:
     """The worst of the three; a residual that is not a number is worse than any number."""
     worst = max((evidence.certificate[name] for name in RESIDUALS), key=_nan_is_worst)
-    return [at_most("residual", worst, options.residual_limit, "worst of " + ", ".join(RESIDUALS))]
+    near = "is close to a KKT point" if worst <= options.residual_limit else "is not close to a KKT point"
+    note = f"{near} (worst of {', '.join(RESIDUALS)}: {worst:.2g})"
+    return [at_most("residual", worst, options.residual_limit, note)]
 
 
 def _nan_is_worst(value: float) -> float:

@@ -8,19 +8,25 @@ import pandas as pd
 import pytest
 import torch
 import yaml
+from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError
+from idbpd.experiment.network import build_network, trained_network
 from idbpd.experiment.parameters import ProblemParameters
 from idbpd.experiment.problem import criteria_of
 from idbpd.experiment.provenance import changed, program_fingerprints
-from idbpd.mtl import Meaning, MultiTaskData, Task
+from idbpd.mtl import Meaning, MultiTaskData, Task, sample_losses
 from idbpd.pipelines.retraining import parameters
+from idbpd.pipelines.retraining.comparison import Against, Comparison
+from idbpd.pipelines.retraining.earlier_version import ask
 from idbpd.pipelines.retraining.gates import GATES, Evidence, Gate, GateOptions, GateResult
 from idbpd.pipelines.retraining.nodes import judge, measure_champion
+from idbpd.pipelines.retraining.paired import Paired
 from idbpd.pipelines.retraining.parameters import RetrainParameters
 from idbpd.validation import validated
 from tests.kedro_project import PROJECT
+from tests.pipelines.small_tasks import MODEL
 
 RETRAIN = RetrainParameters(
     force=False,
@@ -44,7 +50,14 @@ UNSEEN: dict[str, Any] = {
 }
 CERTIFICATE = {"stationarity": 5e-3, "infeasibility": 5e-4, "slackness": 1e-5, "held_out": UNSEEN}
 HELD_OUT = {"first": 2.0, "limited": 1.25}
-CHAMPION: dict[str, Any] = {"version": 3, "priority_loss": 1.95, "reason": None}
+SAME_ROWS = "on the same 300 test rows"
+CHAMPION = Comparison(Against(3, Paired(2.0, 1.95, 300, -0.02, -0.12), SAME_ROWS))
+WORSE = Comparison(Against(3, Paired(2.0, 1.95, 300, 0.01, -0.09), SAME_ROWS))
+DRIFTED = Comparison(
+    Against(3, Paired(2.0, 1.95, 300, -0.02, -0.12), SAME_ROWS),
+    Against(1, Paired(2.0, 1.9, 300, -0.03, -0.2), SAME_ROWS),
+)
+INCOMPARABLE = Comparison(Against(3, None, "version 3 has other labels of the first task"))
 
 
 def _judged(verdict: str) -> dict[str, Any]:
@@ -70,8 +83,9 @@ def test_a_good_model_passes_every_gate() -> None:
         ({"certificate": {**CERTIFICATE, "held_out": _judged("BROKEN")}}, "holds_on_unseen_limited"),
         ({"certificate": {**CERTIFICATE, "held_out": _judged("NOT SHOWN")}}, "holds_on_unseen_limited"),
         ({"held_out": {**HELD_OUT, "limited": 1.6}}, "better_than_guess_limited"),
-        ({"held_out": {**HELD_OUT, "first": 2.06}}, "not_worse_than_champion"),
-        ({"champion": {"version": 3, "priority_loss": None, "reason": "other labels"}}, "not_worse_than_champion"),
+        ({"comparison": WORSE}, "not_worse_than_champion"),
+        ({"comparison": INCOMPARABLE}, "not_worse_than_champion"),
+        ({"comparison": DRIFTED}, "no_drift"),
     ],
 )
 def test_each_gate_can_fail_alone(changes: dict[str, Any], gate: str) -> None:
@@ -85,11 +99,9 @@ def test_a_limit_that_is_not_shown_can_be_accepted_but_a_broken_one_cannot() -> 
 
 
 def test_the_first_model_has_nobody_to_beat_and_other_tasks_can_be_accepted() -> None:
-    nobody = {"version": None, "priority_loss": None, "reason": None}
-    assert _failed(champion=nobody) == []
-    incomparable = {"version": 3, "priority_loss": None, "reason": "other labels"}
+    assert _failed(comparison=Comparison()) == []
     accepting = RETRAIN.model_copy(update={"accept_other_tasks": True})
-    assert _failed(champion=incomparable, retrain=accepting) == []
+    assert _failed(comparison=INCOMPARABLE, retrain=accepting) == []
 
 
 class _Served(NamedTuple):
@@ -100,6 +112,7 @@ class _Served(NamedTuple):
     kinds: dict[str, str]
     asked: list[pd.DataFrame]
     version: int = 7
+    seen_rows: dict[str, Tensor] | None = None
 
     def answers(self, rows: pd.DataFrame) -> pd.DataFrame:
         self.asked.append(rows)
@@ -156,10 +169,10 @@ def test_the_champion_is_measured_on_the_raw_rows_of_the_test_part(kind: str, ta
     said = {**SAID[kind], "limited:c": [1.0] * 3, "firsts:a": [0.0] * 3, "replaced": [""] * 3}
     champion = _Served(["w", "u"], said, {"first": kind}, [])
     test = _test_part(kind)
-    measured = measure_champion(champion, table, test, ROWS, PROBLEM)
-    assert measured["version"] == 7
-    expected = criteria_of(PROBLEM)(test.priority).worst(torch.tensor(LOSS[kind], dtype=torch.float64)).value.item()
-    assert measured["priority_loss"] == pytest.approx(expected, rel=1e-6)
+    answers = ask(champion, table, ROWS["test"])
+    assert (answers.version, answers.reason_against(test.priority)) == (7, None)
+    losses = answers.losses(test.priority, criteria_of(PROBLEM))
+    assert losses.tolist() == pytest.approx(LOSS[kind], rel=1e-6)
     (asked,) = champion.asked
     assert asked["u"].tolist() == [15, 12, 18]
 
@@ -178,8 +191,7 @@ def test_a_champion_that_cannot_be_compared_says_why(
     columns: list[str], kind: str | None, said: dict[str, Any], reason: str, table: TaskTable
 ) -> None:
     champion = _Served(columns, said, {} if kind is None else {"first": kind}, [])
-    measured = measure_champion(champion, table, _test_part("classes"), ROWS, PROBLEM)
-    assert measured == {"version": 7, "priority_loss": None, "reason": reason}
+    assert ask(champion, table, ROWS["test"]).reason_against(_test_part("classes").priority) == reason
 
 
 def test_the_verdict_names_every_gate_in_its_table() -> None:
@@ -192,9 +204,104 @@ def test_the_verdict_names_every_gate_in_its_table() -> None:
     )
     assert not verdict["passed"]
     assert verdict["champion"] == 3
-    assert list(table["verdict"]) == ["passed", "FAILED", "passed", "passed", "passed", "passed"]
+    assert list(table["verdict"]) == ["passed", "FAILED", "passed", "passed", "passed", "passed", "passed"]
     assert [gate["gate"] for gate in verdict["gates"]] == [name.replace(" ", "_") for name in table["gate"]]
     assert GateResult(**verdict["gates"][1]).limit == pytest.approx(1.4)
+    assert verdict["why"] == [
+        "is not shown to keep the limit of limited on unseen data (NOT SHOWN: worst-case loss 1.2500, its bound is "
+        "1.3800, limit 1.4000)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("comparison", "yardstick"),
+    [
+        (CHAMPION, 3),
+        (Comparison(), None),
+        (CHAMPION._replace(yardstick=Against(1, Paired(2.0, 2.0, 300, -0.1, -0.1), SAME_ROWS)), 1),
+        (CHAMPION._replace(yardstick=Against(1, Paired(2.0, 2.2, 300, -0.3, 0.1), SAME_ROWS)), None),
+    ],
+)
+def test_the_verdict_names_the_yardstick_of_the_next_models(comparison: Comparison, yardstick: int | None) -> None:
+    quality = {"test_first_worst_case_loss": 2.0}
+    verdict, _ = judge(CERTIFICATE, quality, comparison, _test_part("classes"), RETRAIN)
+    assert verdict["passed"]
+    assert verdict["yardstick"] == yardstick
+    assert verdict["why"] == [
+        gate["note"] for gate in verdict["gates"] if gate["gate"] in ("not_worse_than_champion", "no_drift")
+    ]
+
+
+class _InUse(NamedTuple):
+    """A champion of a real network, and its yardstick."""
+
+    network: torch.nn.Module
+    yardstick: Any = None
+    version: int = 7
+    seen_rows: dict[str, Tensor] | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        return ["u", "v", "w"]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        return {"first": "classes", "limited": "classes"}
+
+    def answers(self, rows: pd.DataFrame) -> pd.DataFrame:
+        outputs = self.network(torch.tensor(rows.to_numpy(np.float32)))
+        said: dict[str, Any] = {}
+        for name, logits in zip(("first", "limited"), outputs, strict=True):
+            shares = logits.softmax(dim=1).detach().numpy()
+            said |= {name: "", f"{name}:a": shares[:, 0], f"{name}:b": shares[:, 1]}
+        return pd.DataFrame(said, index=rows.index)
+
+
+def test_champion_and_yardstick_are_measured_next_to_the_new_model() -> None:
+    count, generator = 240, torch.Generator().manual_seed(0)
+    features = torch.randn(count, 3, generator=generator)
+    classes = torch.eye(2)[(features[:, 0] > 0).long()]
+    table = TaskTable(features.numpy(), ("u", "v", "w"), np.ones((count, 2), np.int8), ("a", "b"))
+    tasks = tuple(
+        Task(name, ("a", "b"), torch.arange(120), classes[120:], MEANINGS["classes"]) for name in ("first", "limited")
+    )
+    test = MultiTaskData(features[120:], tasks)
+    weights = [
+        {name: each.detach() for name, each in build_network(MODEL, test, seed).named_parameters()} for seed in (0, 1)
+    ]
+    networks = [trained_network(MODEL, test, each) for each in weights]
+    alone = {f"limited/{name}": tensor for name, tensor in weights[0].items()}
+    held_out = {"limited": {"slack": None, "reference": 0.01, "verdict": "HOLDS"}}
+    champion = _InUse(networks[1], _InUse(networks[0], version=5))
+    compared = measure_champion(
+        champion,
+        table,
+        test,
+        test,
+        {"test": torch.arange(120, count)},
+        weights[0],
+        alone,
+        {"held_out": {"tasks": held_out}},
+        MODEL,
+        PROBLEM,
+    )
+    assert compared.champion is not None
+    assert compared.champion.paired is not None
+    assert compared.yardstick is not None
+    assert compared.yardstick.paired is not None
+    assert (compared.champion.version, compared.yardstick.version, compared.champion.paired.rows) == (7, 5, 120)
+    losses = [sample_losses(network, test, criteria_of(PROBLEM))["first"] for network in networks]
+    criterion = criteria_of(PROBLEM)(test.priority)
+    assert compared.champion.paired.new == pytest.approx(criterion.worst(losses[0]).value.item(), rel=1e-5)
+    assert compared.champion.paired.old == pytest.approx(criterion.worst(losses[1]).value.item(), rel=1e-5)
+    assert compared.yardstick.paired.old == pytest.approx(compared.yardstick.paired.new, rel=1e-5)  # the same model
+    assert [limit.task for limit in compared.broken] == ["limited"]
+    assert compared.broken[0].is_shown
+
+
+def test_without_a_champion_there_is_nothing_to_compare_with(table: TaskTable) -> None:
+    test = _test_part("classes")
+    assert measure_champion(None, table, test, test, ROWS, {}, {}, CERTIFICATE, MODEL, PROBLEM) == Comparison()
 
 
 def test_any_parameter_except_resume_counts_as_a_change() -> None:
