@@ -1,6 +1,5 @@
 """The SQLite file of a local store: killed while it is made, made by several at once, and found half-made."""
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -111,7 +110,7 @@ def test_a_store_that_somebody_makes_right_now_is_waited_for(
     path.touch()
 
     def finished_meanwhile(seconds: float) -> None:
-        os.replace(_copy(database, tmp_path / "whole"), path)
+        _copy(database, tmp_path / "whole").replace(path)
 
     monkeypatch.setattr(time, "sleep", finished_meanwhile)
     sqlite_file.make_whole(path, "artifacts")

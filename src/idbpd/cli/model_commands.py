@@ -1,7 +1,6 @@
 """``kedro models`` lists the registered versions; ``kedro rollback`` returns to an earlier one."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -10,6 +9,7 @@ from kedro.framework.startup import ProjectMetadata
 from rich.console import Console
 from rich.table import Table
 
+from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError, InputError
 from idbpd.tracking import verify_model
 from idbpd.tracking.connection import connect
@@ -46,7 +46,7 @@ def rollback(metadata: ProjectMetadata, to: int | None, dataset: str | None, env
         if champion is None:
             raise ConfigurationError(f"{name} has no champion")
         target = _target(name, champion, to)
-        with TemporaryDirectory(prefix="idbpd-model-") as folder:  # an altered model must not become the champion
+        with temporary_folder() as folder:  # an altered model must not become the champion
             verify_model(f"models:/{name}/{target}", Path(folder))
         make_champion(name, target, instead_of=champion.number)
     except InputError as error:

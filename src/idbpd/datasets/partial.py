@@ -1,4 +1,5 @@
-"""Names of files that are not complete yet. They say who writes them, so that a later run can clean up after a dead one.
+"""Names of files that are not complete yet. They say who writes them, so that a later run can clean up after a dead
+one.
 
 A process that is killed leaves such a file behind. Its name has the number of the process and a digest of the machine's
 name. A file of a process that still runs, or of another machine, is never touched.

@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import tempfile
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedCo
 
 from idbpd.datasets.atomic import replacing
 from idbpd.datasets.idx import decompressed
+from idbpd.datasets.partial import remove_abandoned, temporary_folder
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.terminal import TerminalBar
 
@@ -99,7 +99,7 @@ def download(files: Iterable[PublicFile]) -> None:
     for file in files:
         by_address.setdefault(file.address, []).append(file)
     for address, wanted in by_address.items():
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             fetched = _fetch(address, Path(folder), wanted)
             for file in wanted:
                 _place(fetched, file)
@@ -138,6 +138,7 @@ def _place(fetched: Path, file: PublicFile) -> None:
             f"get the right file elsewhere and {_instruction(file)}"
         )
     try:
+        remove_abandoned(file.path.parent)
         with replacing(file.path) as partial:
             partial.write_bytes(content)
     except OSError as error:

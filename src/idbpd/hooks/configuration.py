@@ -9,6 +9,8 @@ from kedro.framework.project import pipelines
 from kedro.io import DataCatalog, DatasetError
 from kedro.pipeline import Pipeline
 
+from idbpd.datasets import FolderDataset
+from idbpd.datasets.partial import remove_abandoned, remove_abandoned_temporary_folders
 from idbpd.errors import ConfigurationError, InputError
 from idbpd.experiment.folders import FolderLock, require_writable
 from idbpd.hooks.parameter_check import PREFIX, check_parameters, parameter_types
@@ -89,16 +91,21 @@ class ConfigurationHook:
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Check that all inputs exist and all results can be written, and lock the data set.
 
-        So no training time is lost to a read-only folder, and two runs never mix their results.
+        So no training time is lost to a read-only folder, and two runs never mix their results. What a killed run of
+        this data set left half-written is removed.
         """
         for name in sorted(pipeline.inputs()):
             if not name.startswith(PREFIX) and name != SOURCE and not catalog.exists(name):
                 raise ConfigurationError(f"{name!r} of an earlier stage does not exist; start with kedro run")
             _require_same_request(name, catalog, self._parameters)
-        for folder in sorted({path.parent for path in _files(pipeline.all_outputs(), catalog)}):
+        outputs = _files(pipeline.all_outputs(), catalog)
+        for folder in sorted({path.parent for path in outputs}):
             require_writable(folder)
         assert self._lock is not None  # there is a context before there is a run
         self._lock.acquire()
+        remove_abandoned_temporary_folders()
+        for folder in {path.parent for path in outputs} | set(_folders(pipeline.inputs(), catalog)):
+            remove_abandoned(folder)
 
     @hook_impl
     def after_pipeline_run(self) -> None:
@@ -159,6 +166,11 @@ def _with_absolute_files(source: dict[str, Any], project: Path) -> dict[str, Any
     if not isinstance(files, list):
         return source
     return {**source, "filepath": [file if "://" in str(file) else str(project / str(file)) for file in files]}
+
+
+def _folders(names: set[str], catalog: DataCatalog) -> list[Path]:
+    entries = (catalog[name] for name in names if name in catalog and not name.startswith(PREFIX))
+    return [entry.path for entry in entries if isinstance(entry, FolderDataset)]
 
 
 def _files(names: set[str], catalog: DataCatalog) -> list[Path]:

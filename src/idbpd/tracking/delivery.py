@@ -40,8 +40,8 @@ class StoreUnreachableError(Exception):
     """The store accepts nothing at the moment."""
 
 
-def send(journal: Journal, *, now: bool = False) -> bool:
-    """Send the entries of the journal; return whether all were sent.
+def send(journal: Journal, *, now: bool = False, uri: str | None = None) -> bool:
+    """Send the entries of the journal; return whether all were sent. Without ``uri`` the store is this execution's.
 
     After a failure the next attempt waits `SECONDS_BETWEEN_ATTEMPTS`, so that a run is not delayed at every result.
     ``now`` tries at once.
@@ -50,7 +50,7 @@ def send(journal: Journal, *, now: bool = False) -> bool:
         return False
     with journal.sending():
         try:
-            _send_all(journal)
+            _send_all(journal, uri or tracking_uri())
         except StoreUnreachableError as error:
             if journal.folder not in _retry_at:
                 logger.warning("the tracking store cannot be reached, entries are kept on disk: %s", error)
@@ -60,11 +60,10 @@ def send(journal: Journal, *, now: bool = False) -> bool:
     return True
 
 
-def _send_all(journal: Journal) -> None:
+def _send_all(journal: Journal, uri: str) -> None:
     entries = list(journal.entries())
     if not entries:
         return
-    uri = tracking_uri()
     if not is_reachable(uri):
         raise StoreUnreachableError(f"no server answers at {address(uri)}")
     sender = _Sender(MlflowClient(uri), journal)

@@ -11,7 +11,6 @@ import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from kedro.config import MissingConfigException
@@ -20,6 +19,7 @@ from kedro.framework.hooks import hook_impl
 from kedro.framework.project import settings
 from rich.console import Console
 
+from idbpd.datasets.partial import temporary_folder
 from idbpd.experiment.provenance import installed_packages
 from idbpd.tracking.delivery import send
 from idbpd.tracking.execution import execution_tags
@@ -109,7 +109,7 @@ class TrackingHook:
     def _log_execution(self, journal: Journal) -> None:
         """Log the parameters, which are needed to repeat the run, and the installed packages."""
         parent = parent_of(journal)
-        with TemporaryDirectory() as temporary:
+        with temporary_folder() as temporary:
             values, packages = Path(temporary) / "parameters.json", Path(temporary) / "packages.txt"
             values.write_text(json.dumps(redacted(self._parameters), indent=1) + "\n", encoding="utf-8")
             packages.write_text(installed_packages(), encoding="utf-8")

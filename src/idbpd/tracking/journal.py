@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from idbpd.datasets.atomic import replacing
+from idbpd.datasets.partial import partial_path
 from idbpd.tracking.redaction import redacted
 
 ENTRY = "entry.json"
@@ -49,12 +50,19 @@ class Journal:
 
     @classmethod
     def begin(cls, folder: Path, header: Mapping[str, Any]) -> "Journal":
-        """Create a journal and hold its lock until `close`, so that others see that the execution is alive."""
-        folder.mkdir(parents=True)
+        """Create a journal and hold its lock until `close`, so that others see that the execution is alive.
+
+        It gets its name when it is complete: a folder without a header is what a killed process left.
+        """
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = partial_path(folder)
+        partial.mkdir()
+        alive = (partial / _ALIVE).open("w")
+        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _write(partial / HEADER, header)
+        partial.rename(folder)
         journal = cls(folder)
-        journal._alive = (folder / _ALIVE).open("w")
-        fcntl.flock(journal._alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _write(folder / HEADER, header)
+        journal._alive = alive
         return journal
 
     @property
@@ -134,12 +142,20 @@ class Journal:
     def close(self) -> None:
         """Release the lock, and delete the journal if everything was sent."""
         if next(self.entries(), None) is None and not (self.folder / REJECTED).exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
-            with suppress(OSError):
-                self.folder.parent.rmdir()  # succeeds only if this was the last journal
+            remove_journal(self.folder)
         if self._alive is not None:
             self._alive.close()
             self._alive = None
+
+
+def remove_journal(folder: Path) -> None:
+    """Remove the folder of a journal. It is renamed first, so that a partly deleted one never looks like a journal."""
+    gone = partial_path(folder)
+    with suppress(OSError):  # another process has just removed it
+        folder.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
+    with suppress(OSError):
+        folder.parent.rmdir()  # succeeds only if this was the last journal
 
 
 def _link_or_copy(source: str, target: str) -> None:

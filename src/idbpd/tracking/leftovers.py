@@ -1,9 +1,11 @@
 """Send the journals that earlier executions left behind."""
 
+from contextlib import suppress
 from pathlib import Path
 
+from idbpd.datasets.partial import remove_abandoned
 from idbpd.tracking.delivery import send
-from idbpd.tracking.journal import Journal
+from idbpd.tracking.journal import HEADER, Journal, remove_journal
 from idbpd.tracking.runs import parent_of
 from idbpd.tracking.store import address
 
@@ -13,6 +15,7 @@ def send_leftovers(outbox: Path, uri: str) -> list[Journal]:
 
     An execution without a final status (its process was killed, or the machine went down) ends as KILLED.
     """
+    _remove_headless(outbox)
     left = []
     for journal in ended(outbox):
         try:
@@ -20,7 +23,7 @@ def send_leftovers(outbox: Path, uri: str) -> list[Journal]:
                 continue
             if not journal.ended:
                 journal.end(parent_of(journal), "KILLED")
-            sent = send(journal, now=True)
+            sent = send(journal, now=True, uri=uri)
         except FileNotFoundError:
             continue  # another command has just sent it
         journal.close()
@@ -30,7 +33,17 @@ def send_leftovers(outbox: Path, uri: str) -> list[Journal]:
     return left
 
 
+def _remove_headless(outbox: Path) -> None:
+    """Remove what a process left that was killed while it began a journal, or removed one: nothing to send is in it."""
+    remove_abandoned(outbox)
+    for folder in outbox.glob("[0-9]*"):  # of earlier versions, which named a journal before it was complete
+        if folder.is_dir() and not (folder / HEADER).exists() and not Journal(folder).alive:
+            remove_journal(folder)
+    with suppress(OSError):
+        outbox.rmdir()  # succeeds only if it is empty
+
+
 def ended(outbox: Path) -> list[Journal]:
     """The journals of executions that have ended, oldest first."""
-    journals = [Journal(folder) for folder in sorted(outbox.glob("*")) if (folder / "execution.json").is_file()]
+    journals = [Journal(folder) for folder in sorted(outbox.glob("[!.]*")) if (folder / HEADER).is_file()]
     return [journal for journal in journals if not journal.alive]

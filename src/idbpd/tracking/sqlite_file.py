@@ -74,8 +74,8 @@ def _set_aside(path: Path) -> None:
 def _make(path: Path, artifacts: str) -> None:
     partial = partial_path(path)
     try:
-        store = SqlAlchemyStore(f"sqlite:///{partial}", artifacts)
-        store._dispose_engine()  # no connection stays open to a file that changes its name
+        store = SqlAlchemyStore(f"sqlite:///{partial}", artifacts)  # type: ignore[no-untyped-call]
+        store.engine.dispose()  # no connection stays open to a file that changes its name
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         for end in COMPANIONS:

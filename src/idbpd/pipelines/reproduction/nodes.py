@@ -5,12 +5,12 @@ import logging
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from safetensors.torch import load_file
 
+from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError
 from idbpd.exit_codes import EXIT_CODES
 from idbpd.experiment.provenance import code_sha256, installed_packages
@@ -25,7 +25,7 @@ NOT_INHERITED = ("IDBPD_EXECUTION", "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID")
 
 def repeat(recorded: dict[str, Any], project_folder: Path, run_id: str | None) -> dict[str, Any]:
     """Repeat the run in a temporary folder, with its thread count; where the data differ, stop after the split."""
-    with tempfile.TemporaryDirectory(prefix="idbpd-reproduce-") as name:
+    with temporary_folder() as name:
         folder = Path(name)
         origin = copy_program(project_folder.resolve(), recorded, folder)
         logger.info("repeating run %s with %s", run_id, origin)
