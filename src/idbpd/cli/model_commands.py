@@ -11,6 +11,7 @@ from rich.table import Table
 
 from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError, InputError
+from idbpd.hooks.sources import check_names
 from idbpd.tracking import verify_model
 from idbpd.tracking.connection import connect
 from idbpd.tracking.registry import Version, champion_of, make_champion, registered_name, versions
@@ -79,6 +80,7 @@ def _registered(metadata: ProjectMetadata, dataset: str | None, env: str | None)
     )
     try:
         chosen: Any = dataset or loader["globals"]["dataset"]
+        check_names([chosen])
         connect(Path(metadata.project_path), loader, "this command")
     except InputError as error:
         raise click.ClickException(str(error)) from error

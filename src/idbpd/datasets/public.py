@@ -61,16 +61,23 @@ class PublicDataset(AbstractDataset[Any, Any]):
     """
 
     def __init__(
-        self, *, dataset: dict[str, Any], files: dict[str, dict[str, str]], metadata: dict[str, Any] | None = None
+        self,
+        *,
+        dataset: dict[str, Any],
+        files: dict[str, dict[str, str]],
+        credentials: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Set the files; ``dataset`` is an ordinary catalog entry that reads them."""
+        """Set the files; ``dataset`` is an ordinary catalog entry that reads them, with these credentials."""
         try:
             self._files = [PublicFile(**entry) for entry in files.values()]
             # If the data root is a URL, its owner provides the files: nothing is downloaded to it.
             self._local = [file for file in self._files if "://" not in file.filepath]
         except TypeError as error:
             raise ConfigurationError(f"'files' of a public data set: {error}") from error
-        self._dataset: AbstractDataset[Any, Any] = AbstractDataset.from_config("public", dataset)
+        self._dataset: AbstractDataset[Any, Any] = AbstractDataset.from_config(
+            "public", dataset if credentials is None else {"credentials": credentials, **dataset}
+        )
         self.metadata = metadata
 
     def load(self) -> Any:

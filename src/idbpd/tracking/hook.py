@@ -9,24 +9,23 @@ import shutil
 import sys
 import time
 import uuid
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kedro.config import MissingConfigException
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import settings
 from rich.console import Console
 
 from idbpd.datasets.partial import temporary_folder
+from idbpd.errors import ConfigurationError, causes
 from idbpd.experiment.provenance import installed_packages
+from idbpd.redaction import redacted, without_secrets
 from idbpd.tracking.delivery import send
 from idbpd.tracking.execution import execution_tags
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.leftovers import send_leftovers
 from idbpd.tracking.logging import parameters
-from idbpd.tracking.redaction import redact_logs, redacted, remember_credentials
 from idbpd.tracking.runs import EXECUTION_VARIABLE, parent_of
 from idbpd.tracking.settings import OUTBOX, TrackingSettings
 from idbpd.tracking.stopping import StopHandler
@@ -52,15 +51,12 @@ class TrackingHook:
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Read the configuration, and hide the project's credentials in all logs."""
+        """Read the configuration."""
         loader = context.config_loader
         self._config = validated("mlflow", TrackingSettings, loader["mlflow"])
-        self._parameters: dict[str, Any] = loader["parameters"]
+        self._parameters: dict[str, Any] = without_secrets(loader["parameters"])
         self._kedro_environment: str = context.env or str(settings.CONFIG_LOADER_ARGS["default_run_env"])
         self._project_path = context.project_path
-        with suppress(MissingConfigException):  # credentials.yml is optional
-            remember_credentials(loader["credentials"])
-        redact_logs()
 
     @hook_impl
     def before_pipeline_run(self, run_params: dict[str, Any]) -> None:
@@ -100,11 +96,15 @@ class TrackingHook:
 
     @hook_impl
     def on_pipeline_error(self, error: Exception) -> None:
-        """Close the run as failed, with the error as a tag."""
+        """Close the run as failed, with the error as a tag; a mistyped parameter leaves no run."""
+        withdraw = False
         if self._journal is not None:
+            parent = parent_of(self._journal)
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:MAX_ERROR_LENGTH]
-            self._journal.append(parent_of(self._journal), "tags", {"error": reason})
-        self._end("FAILED")
+            self._journal.append(parent, "tags", {"error": reason})
+            refused = any(isinstance(cause, ConfigurationError) for cause in causes(error))
+            withdraw = refused and self._journal.keys <= {parent["key"]}  # nothing was computed
+        self._end("FAILED", withdraw=withdraw)
 
     def _log_execution(self, journal: Journal) -> None:
         """Log the parameters, which are needed to repeat the run, and the installed packages."""
@@ -117,11 +117,13 @@ class TrackingHook:
                 journal.append(parent, "artifact", {"file": file.name}, [file])
         send(journal)
 
-    def _end(self, status: str) -> None:
+    def _end(self, status: str, *, withdraw: bool = False) -> None:
         if self._journal is None:
             return
         journal, self._journal = self._journal, None
         journal.end(parent_of(journal), status)
+        if withdraw:
+            journal.append(parent_of(journal), "withdraw", {})
         sent = send(journal, now=True)
         journal.close()
         if not sent:

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from idbpd.datasets.atomic import replacing
 from idbpd.datasets.partial import partial_path
-from idbpd.tracking.redaction import redacted
+from idbpd.redaction import redacted
 
 ENTRY = "entry.json"
 HEADER = "execution.json"
@@ -81,7 +81,7 @@ class Journal:
             else:
                 _link_or_copy(str(file), str(partial / file.name))
         safe = redacted(content) if kind in REDACTED else content
-        entry = {"run": {**run, "tags": redacted(run["tags"])}, "kind": kind, "content": safe}
+        entry = {"run": _safe_run(run), "kind": kind, "content": safe}
         (partial / ENTRY).write_text(json.dumps(entry), encoding="utf-8")
         partial.rename(self.folder / name)
 
@@ -118,6 +118,11 @@ class Journal:
         path = self.folder / RUNS
         return _read(path) if path.exists() else {}
 
+    @property
+    def keys(self) -> set[str]:
+        """The keys of all runs that the execution has logged something to, sent or not."""
+        return {*self.runs, *(entry.run["key"] for entry in self.entries())}
+
     def add_run(self, key: str, run_id: str) -> None:
         """Store the id of a run."""
         _write(self.folder / RUNS, {**self.runs, key: run_id})
@@ -146,6 +151,11 @@ class Journal:
         if self._alive is not None:
             self._alive.close()
             self._alive = None
+
+
+def _safe_run(run: Mapping[str, Any]) -> dict[str, Any]:
+    """A run without credentials; its key stays, by which it is found again."""
+    return {name: redacted(value) if name in {"tags", "parameters"} else value for name, value in run.items()}
 
 
 def remove_journal(folder: Path) -> None:

@@ -13,7 +13,7 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
 from idbpd.errors import DataError
-from idbpd.tracking.redaction import redact
+from idbpd.redaction import redact
 
 FILES_TAG = "model_files"  # SHA-256 of every file, as JSON
 SHA256_TAG = "model_sha256"  # SHA-256 of that JSON: one value for all files

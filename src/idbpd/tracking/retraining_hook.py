@@ -15,9 +15,9 @@ from idbpd.exit_codes import NothingToDo
 from idbpd.experiment.checkpoints import clear_checkpoints
 from idbpd.experiment.provenance import changed, program_fingerprints
 from idbpd.experiment.splitting.fingerprint import data_sha256
+from idbpd.redaction import redact
 from idbpd.tracking.connection import connect
 from idbpd.tracking.leftovers import send_leftovers
-from idbpd.tracking.redaction import redact
 from idbpd.tracking.registry import last_judged, registered_name
 from idbpd.tracking.retraining import RetrainingDataset
 

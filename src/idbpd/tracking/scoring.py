@@ -15,9 +15,9 @@ from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
 
 from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError, DataError
+from idbpd.redaction import redact
 from idbpd.tracking.model import hash_file_of
 from idbpd.tracking.model_files import verified_copy, verify_model
-from idbpd.tracking.redaction import redact
 from idbpd.tracking.store import URI_VARIABLE, address, is_reachable
 
 logger = logging.getLogger(__name__)

@@ -13,9 +13,11 @@ from safetensors.torch import load_file
 from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError
 from idbpd.exit_codes import EXIT_CODES
+from idbpd.experiment.parameters import ModelParameters
 from idbpd.experiment.provenance import code_sha256, installed_packages
 from idbpd.pipelines.reproduction.differences import first_difference, other_conditions
 from idbpd.pipelines.reproduction.program_copy import RAW_DATA, copy_program
+from idbpd.redaction import is_hidden
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +25,14 @@ logger = logging.getLogger(__name__)
 NOT_INHERITED = ("IDBPD_EXECUTION", "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID")
 
 
-def repeat(recorded: dict[str, Any], project_folder: Path, run_id: str | None) -> dict[str, Any]:
-    """Repeat the run in a temporary folder, with its thread count; where the data differ, stop after the split."""
+def repeat(
+    recorded: dict[str, Any], project_folder: Path, run_id: str | None, model: ModelParameters
+) -> dict[str, Any]:
+    """Repeat the run in a temporary folder, with its thread count; where the data differ, stop after the split.
+
+    ``model`` are the present parameters: they have the secrets of a network, which are not recorded.
+    """
+    recorded = {**recorded, "parameters": _with_secrets(recorded["parameters"], model)}
     with temporary_folder() as name:
         folder = Path(name)
         origin = copy_program(project_folder.resolve(), recorded, folder)
@@ -70,6 +78,19 @@ def compare_with_record(recorded: dict[str, Any], repeated: dict[str, Any]) -> d
         "difference": difference,
         "conditions": conditions,
     }
+
+
+def _with_secrets(parameters: dict[str, Any], model: ModelParameters) -> dict[str, Any]:
+    """The recorded parameters with the options that were hidden, as they are set now."""
+    options = dict(parameters["model"].get("options") or {})
+    for name in [name for name, value in options.items() if is_hidden(value)]:
+        if name not in model.options:
+            raise ConfigurationError(
+                f"the secret 'model.options.{name}' of the run is not recorded; set it in conf/local/parameters.yml, "
+                f"with model.type, or with --params"
+            )
+        options[name] = model.options[name]
+    return {**parameters, "model": {**parameters["model"], "options": options}}
 
 
 def _run(folder: Path, project: Path, recorded: dict[str, Any], *options: str) -> None:
