@@ -11,11 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from kedro.io import DataCatalog
+from kedro.io import DataCatalog, DatasetError
 
 from idbpd.datasets import ArffDataset, ComposedImagesDataset, SourcesDataset, TabularDataset
 from idbpd.datasets.idx import render_idx
-from idbpd.errors import DataError
 
 PASSWORD = "hunter2-of-the-store"
 TABLE = "size,ill,well\n" + "".join(f"{row % 7},{row % 2},{row % 3 % 2}\n" for row in range(60))
@@ -26,7 +25,7 @@ FILES = {
     "/images.gz": gzip.compress(render_idx(np.zeros((30, 4, 4), dtype=np.uint8))),
     "/classes.gz": gzip.compress(render_idx(np.arange(30, dtype=np.uint8) % 10)),
 }
-GIVEN = {
+GIVEN: dict[str, dict[str, Any]] = {
     "Basic": {"username": "ann", "password": PASSWORD},
     "Bearer": {"token": PASSWORD},
     "sig": {"query": {"sig": PASSWORD}},
@@ -48,7 +47,7 @@ class _Guarded(BaseHTTPRequestHandler):
         if allowed and self.command == "GET":
             self.wfile.write(content)
 
-    do_HEAD = do_GET
+    do_HEAD = do_GET  # noqa: N815
 
     def log_message(self, *_: Any) -> None:
         """Print nothing."""
@@ -70,7 +69,7 @@ def test_every_way_to_show_a_password_opens_a_table(address: str, way: str) -> N
     assert len(table.load()) == 60
     assert table.exists()
     assert PASSWORD not in str(table) + json.dumps(table._describe(), default=str)
-    with pytest.raises(DataError, match="401"):
+    with pytest.raises(DatasetError, match="the server wants other credentials; name them"):
         TabularDataset(filepath=f"{address}/table.csv", tasks=tasks).load()
 
 

@@ -10,7 +10,7 @@ import fsspec
 from kedro.io import AbstractVersionedDataset, DatasetError, Version
 from kedro.io.core import get_filepath_str, get_protocol_and_path
 
-from idbpd.errors import ConfigurationError, DataError
+from idbpd.errors import ConfigurationError, DataError, causes
 
 Data = TypeVar("Data")
 
@@ -77,9 +77,7 @@ class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
             with self._fs.open(path, "rb") as file:
                 content: bytes = file.read()
         except OSError as error:
-            # For a missing file, the message of some file systems is only the path.
-            reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
-            raise DataError(f"cannot read {path}: {reason}") from error
+            raise DataError(f"cannot read {path}: {_reason(error)}") from error
         return content
 
     def _exists(self) -> bool:
@@ -91,6 +89,14 @@ class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
 
     def _describe(self) -> dict[str, Any]:
         return {"filepath": str(self._filepath), "protocol": self._protocol, "version": self._version}
+
+
+def _reason(error: OSError) -> str:
+    """Why a file cannot be read. For a missing file, the message of some file systems is only the path."""
+    refused = [cause for cause in causes(error) if getattr(cause, "status", None) in {401, 403}]
+    if refused:
+        return "the server wants other credentials; name them in the block of the data set: credentials: ..."
+    return "no such file" if isinstance(error, FileNotFoundError) else str(error)
 
 
 def _file_system_options(protocol: str, credentials: dict[str, Any]) -> dict[str, Any]:
