@@ -21,7 +21,7 @@ from idbpd.datasets.atomic import replacing
 from idbpd.datasets.partial import partial_path, temporary_folder
 from idbpd.experiment.features import encoding
 from idbpd.mtl import AnsweredTask, ExportedModel
-from idbpd.tracking.model_files import model_tags
+from idbpd.tracking.model_files import COMPILED, WHY_COMPILED, model_tags
 from idbpd.tracking.network_code import network_code
 from idbpd.tracking.runs import child_run, track
 
@@ -121,6 +121,7 @@ def _write(model: ExportedModel, folder: Path) -> None:
             # Listed here because MLflow needs ten seconds to infer them. The build of torch (+cpu) is left out.
             pip_requirements=[f"{package}=={version(package).partition('+')[0]}" for package in REQUIREMENTS],
         )
+    (folder / COMPILED).write_text(WHY_COMPILED, encoding="utf-8")
 
 
 def _inputs(model: ExportedModel) -> Schema:
