@@ -1,5 +1,6 @@
 """What a killed run left is found and cleaned by the next one, whatever that one does."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -76,3 +77,29 @@ def test_a_run_cleans_the_folders_that_it_writes_to(tracked_project: KedroProjec
     assert len(list(folder.iterdir())) == 2
     project.kedro("run", "--pipeline", "ingestion")
     assert sorted(path.name for path in folder.iterdir()) == [of_a_living.name, "table.safetensors"]
+
+
+def test_a_run_that_was_killed_at_its_end_is_not_finished_twice(tracked_project: KedroProject) -> None:
+    """The note that its process would have taken away is still there: of another process, which is dead."""
+    project = tracked_project
+    project.configure("sources.yml", {"multi_digits": {"pairs": 200}})
+    first = ("run", "--to-nodes", "split")
+    project.kedro(*first)
+    (note,) = (project.data / "09_tracking").glob("ending-*.json")
+    process, machine = note.name.split("-")[1:3]
+    assert process == str(os.getpid())
+    project.kedro(*first)  # the process runs: it is no repetition after a kill
+    assert [run.info.status for run in project.tracked_runs()[1]] == ["FINISHED"] * 4
+    for path in (project.data / "09_tracking").glob("ending-*.json"):
+        path.unlink() if path != note else path.rename(path.with_name(f"ending-{2**22 + 1}-{machine}-a.json"))
+    project.kedro("run", "--pipeline", "ingestion")  # another command
+    project.kedro(*first)
+    statuses = [(run.info.run_name, run.info.status) for run in project.tracked_runs()[1]]
+    child = "multi_digits idbpd 0"
+    assert sorted(status for name, status in statuses if name == child) == ["FINISHED", "FINISHED", "KILLED"]
+    assert [status for name, status in statuses if name == "ingestion multi_digits"] == ["FINISHED"]
+    killed = [run for run in project.tracked_runs()[1] if run.info.status == "KILLED"]
+    assert len(killed) == 2
+    assert {run.data.tags["repeated_by"] for run in killed} <= {
+        run.data.tags["idbpd.key"] for run in project.tracked_runs()[1]
+    }

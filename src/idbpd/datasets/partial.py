@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-_OWNER = re.compile(r"(?:\.partial-)*(?:\.partial|idbpd)-(?P<process>\d+)-(?P<machine>[0-9a-f]{8})-")
+_OWNER = re.compile(r"(?:\.partial-)*(?:\.partial|idbpd|ending)-(?P<process>\d+)-(?P<machine>[0-9a-f]{8})-")
 # Names of earlier versions have no machine.
 _OWNER_WITHOUT_MACHINE = re.compile(r"\.partial-(?P<process>\d+)-")
 _SECONDS_WITHOUT_MACHINE = 24 * 3600.0
@@ -26,7 +26,12 @@ _CLOCK_ERROR = 2.0
 
 def partial_path(path: Path) -> Path:
     """Where to write a file, or a folder, before it gets the name ``path``."""
-    return path.with_name(f".partial-{_owner()}-{path.name}")
+    return path.with_name(owned_name(".partial", path.name))
+
+
+def owned_name(prefix: str, name: str) -> str:
+    """A name that says which process it belongs to, for something that stands until that process ends."""
+    return f"{prefix}-{_owner()}-{name}"
 
 
 def temporary_folder() -> tempfile.TemporaryDirectory[str]:
@@ -37,7 +42,7 @@ def temporary_folder() -> tempfile.TemporaryDirectory[str]:
 def remove_abandoned(folder: Path) -> None:
     """Remove what killed processes of this machine left in a folder; its subfolders are not searched."""
     for path in [*folder.glob(".partial-*"), *folder.glob("idbpd-[0-9]*")]:
-        if _is_abandoned(path):
+        if is_abandoned(path):
             with suppress(OSError):  # somebody else's, or gone meanwhile
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
@@ -47,7 +52,8 @@ def remove_abandoned_temporary_folders() -> None:
     remove_abandoned(Path(tempfile.gettempdir()))
 
 
-def _is_abandoned(path: Path) -> bool:
+def is_abandoned(path: Path) -> bool:
+    """Whether the process that wrote a file of such a name was one of this machine, and does not run any more."""
     try:
         changed = path.lstat().st_mtime
     except OSError:

@@ -15,6 +15,7 @@ from typing import Any
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import settings
+from kedro.pipeline import Pipeline
 from rich.console import Console
 
 from idbpd.datasets.partial import temporary_folder
@@ -24,8 +25,10 @@ from idbpd.redaction import redacted, without_secrets
 from idbpd.tracking.delivery import send
 from idbpd.tracking.execution import execution_tags
 from idbpd.tracking.journal import Journal
+from idbpd.tracking.last_moment import close_repeated, leave_note
 from idbpd.tracking.leftovers import send_leftovers
 from idbpd.tracking.logging import parameters
+from idbpd.tracking.retraining_hook import RETRAINING
 from idbpd.tracking.runs import EXECUTION_VARIABLE, parent_of
 from idbpd.tracking.settings import OUTBOX, TrackingSettings
 from idbpd.tracking.stopping import StopHandler
@@ -59,20 +62,20 @@ class TrackingHook:
         self._project_path = context.project_path
 
     @hook_impl
-    def before_pipeline_run(self, run_params: dict[str, Any]) -> None:
+    def before_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
         """Open the run, tagged with the command, the code and the machine."""
         if not self._config.enabled:
             return
         folder = self._project_path / self._config.folder
         store = open_store(os.environ.get(URI_VARIABLE) or self._config.tracking_uri, folder, self._config.experiment)
-        pipeline = ", ".join(run_params["pipeline_names"] or ["__default__"])
+        name = ", ".join(run_params["pipeline_names"] or ["__default__"])
         facts = execution_tags(self._project_path)
         header = {
             "store": address(store.uri),
             "experiment": self._config.experiment,
             "artifacts": store.artifacts,
-            "name": f"{pipeline} {self._parameters['dataset']}",
-            "tags": redacted({"pipeline": pipeline, "kedro_env": self._kedro_environment, **facts}),
+            "name": f"{name} {self._parameters['dataset']}",
+            "tags": redacted({"pipeline": name, "kedro_env": self._kedro_environment, **facts}),
             "parameters": redacted(parameters(self._parameters).content),
             "started": int(time.time() * 1000),
         }
@@ -81,6 +84,10 @@ class TrackingHook:
         limits = {name: os.environ.get(name, value) for name, value in HTTP_LIMITS.items()}
         self._set_environment({EXECUTION_VARIABLE: str(self._journal.folder), URI_VARIABLE: store.uri, **limits})
         send_leftovers(folder / OUTBOX, store.uri)
+        # The run of a registered model stays as it is: a retraining is not repeated when nothing has changed.
+        self._repeatable = RETRAINING not in pipeline.all_outputs()
+        if self._repeatable:
+            close_repeated(folder, self._journal)
         self._log_execution(self._journal)
         # Ctrl-C and SIGTERM do not reach Kedro's error hook, but they end the interpreter, which calls this.
         atexit.register(self._end, "KILLED")
@@ -121,6 +128,8 @@ class TrackingHook:
         if self._journal is None:
             return
         journal, self._journal = self._journal, None
+        if status == "FINISHED" and self._repeatable:
+            leave_note(self._project_path / self._config.folder, journal)
         journal.end(parent_of(journal), status)
         if withdraw:
             journal.append(parent_of(journal), "withdraw", {})
