@@ -59,6 +59,15 @@ def without_secrets(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _without_secret(str(name), value) for name, value in values.items()}
 
 
+def left_out(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values without those that `without_secrets` hides."""
+    return {
+        name: left_out(value) if isinstance(value, Mapping) else value
+        for name, value in without_secrets(values).items()
+        if not is_hidden(value)
+    }
+
+
 def is_hidden(value: Any) -> bool:
     """Whether a value stands in for a secret."""
     return isinstance(value, str) and value.startswith(HIDDEN)

@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +83,27 @@ def compare_with_record(recorded: dict[str, Any], repeated: dict[str, Any]) -> d
 
 def _with_secrets(parameters: dict[str, Any], model: ModelParameters) -> dict[str, Any]:
     """The recorded parameters with the options that were hidden, as they are set now."""
-    options = dict(parameters["model"].get("options") or {})
-    for name in [name for name, value in options.items() if is_hidden(value)]:
-        if name not in model.options:
-            raise ConfigurationError(
-                f"the secret 'model.options.{name}' of the run is not recorded; set it in conf/local/parameters.yml, "
-                f"with model.type, or with --params"
-            )
-        options[name] = model.options[name]
-    return {**parameters, "model": {**parameters["model"], "options": options}}
+    recorded = parameters["model"].get("options") or {}
+    return {
+        **parameters,
+        "model": {**parameters["model"], "options": _filled_in(recorded, model.options, "model.options")},
+    }
+
+
+def _filled_in(recorded: Mapping[str, Any], present: Mapping[str, Any], block: str) -> dict[str, Any]:
+    filled = dict(recorded)
+    for name, value in recorded.items():
+        now = present.get(name)
+        if isinstance(value, Mapping):
+            filled[name] = _filled_in(value, now if isinstance(now, Mapping) else {}, f"{block}.{name}")
+        elif is_hidden(value):
+            if now is None:
+                raise ConfigurationError(
+                    f"the secret '{block}.{name}' of the run is not recorded; set it now, with model.type, in "
+                    "conf/local/parameters.yml or with --params"
+                )
+            filled[name] = now
+    return filled
 
 
 def _run(folder: Path, project: Path, recorded: dict[str, Any], *options: str) -> None:
