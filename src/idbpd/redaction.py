@@ -15,7 +15,7 @@ HIDDEN = "***"
 SHORTEST_SECRET = 6
 _USER_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s'\"]+@")
 # name=value, in the query of an address or on a command line.
-_ASSIGNED = re.compile(r"(?P<name>[\w.-]+)=(?P<value>[^\s&,;'\"]+)")
+_ASSIGNED = re.compile(r"(?P<name>[\w.-]+)=(?P<value>'[^']*'|\"[^\"]*\"|[^\s&,;'\"]+)")
 _SECRET_NAME = re.compile(
     r"PASSW(OR)?D|PASS(PHRASE)?(_|$)|SECRET|TOKEN|CREDENTIAL|KEYS?(_|$)",
     re.IGNORECASE,

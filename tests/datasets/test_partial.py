@@ -63,14 +63,14 @@ def test_a_living_process_keeps_its_files_and_a_dead_one_does_not(
 
 
 def test_another_machine_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial, "_machine", lambda: "0123abcd")
+    monkeypatch.setattr(partial, "machine", lambda: "0123abcd")
     monkeypatch.setattr(os, "getpid", lambda: 2**22 + 1)  # larger than the number of any process
     there = partial_path(tmp_path / "a")
     there.write_text("half")
     monkeypatch.undo()
     remove_abandoned(tmp_path)
     assert there.exists()
-    monkeypatch.setattr(partial, "_machine", lambda: "0123abcd")
+    monkeypatch.setattr(partial, "machine", lambda: "0123abcd")
     remove_abandoned(tmp_path)
     assert not there.exists()
 

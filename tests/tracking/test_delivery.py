@@ -194,3 +194,19 @@ def test_a_journal_is_begun_whole_or_removed(tmp_path: Path) -> None:
     assert list(outbox.iterdir()) == [alive.folder]
     alive.close()
     assert not outbox.exists()
+
+
+def test_the_journal_of_another_machine_is_left_alone_for_some_hours(store: Store, tmp_path: Path) -> None:
+    outbox = tmp_path / "outbox"
+    other = begin(outbox, store.uri, artifacts=store.artifacts)
+    header = other.folder / "execution.json"
+    header.write_text(json.dumps({**json.loads(header.read_text()), "machine": "another"}))
+    assert other._alive is not None
+    other._alive.close()  # as where the lock of another machine is not seen
+    assert send_leftovers(outbox, store.uri) == []
+    assert other.folder.exists()
+    long_ago = 1_700_000_000
+    os.utime(other.folder, (long_ago, long_ago))
+    assert send_leftovers(outbox, store.uri) == []
+    assert not outbox.exists()
+    assert [run.info.status for run in _runs(MlflowClient())] == ["KILLED"]

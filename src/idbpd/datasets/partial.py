@@ -59,7 +59,7 @@ def is_abandoned(path: Path) -> bool:
     except OSError:
         return False
     if match := _OWNER.match(path.name):
-        return match["machine"] == _machine() and not _runs(int(match["process"]), changed)
+        return match["machine"] == machine() and not _runs(int(match["process"]), changed)
     if match := _OWNER_WITHOUT_MACHINE.match(path.name):
         return time.time() - changed > _SECONDS_WITHOUT_MACHINE and not _runs(int(match["process"]), changed)
     return False
@@ -90,9 +90,10 @@ def _started(process: int) -> float | None:
 
 
 def _owner() -> str:
-    return f"{os.getpid()}-{_machine()}"
+    return f"{os.getpid()}-{machine()}"
 
 
 @cache
-def _machine() -> str:
+def machine() -> str:
+    """A short name for this machine."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]

@@ -18,7 +18,7 @@ from kedro.framework.project import settings
 from kedro.pipeline import Pipeline
 from rich.console import Console
 
-from idbpd.datasets.partial import temporary_folder
+from idbpd.datasets.partial import machine, temporary_folder
 from idbpd.errors import ConfigurationError, causes
 from idbpd.experiment.provenance import installed_packages
 from idbpd.redaction import redacted, without_secrets
@@ -78,6 +78,7 @@ class TrackingHook:
             "tags": redacted({"pipeline": name, "kedro_env": self._kedro_environment, **facts}),
             "parameters": redacted(parameters(self._parameters).content),
             "started": int(time.time() * 1000),
+            "machine": machine(),
         }
         execution = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex}"
         self._journal = Journal.begin(folder / OUTBOX / execution, header)

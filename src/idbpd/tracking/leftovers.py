@@ -1,25 +1,29 @@
 """Send the journals that earlier executions left behind."""
 
+import time
 from contextlib import suppress
 from pathlib import Path
 
-from idbpd.datasets.partial import remove_abandoned
+from idbpd.datasets.partial import machine, remove_abandoned
 from idbpd.tracking.delivery import send
 from idbpd.tracking.journal import HEADER, Journal, remove_journal
 from idbpd.tracking.runs import parent_of
 from idbpd.tracking.store import address
 
+SECONDS_OF_OTHERS = 12 * 3600.0
 
-def send_leftovers(outbox: Path, uri: str) -> list[Journal]:
+
+def send_leftovers(outbox: Path, uri: str, *, of_all_machines: bool = False) -> list[Journal]:
     """Send the journals of ended executions to the store at ``uri``; return the journals that could not be sent.
 
-    An execution without a final status (its process was killed, or the machine went down) ends as KILLED.
+    An execution without a final status (its process was killed, or the machine went down) ends as KILLED. The journal
+    of another machine is left alone for some hours: not every file system shows the lock of an execution that is alive.
     """
     _remove_headless(outbox)
     left = []
     for journal in ended(outbox):
         try:
-            if journal.header["store"] != address(uri):
+            if journal.header["store"] != address(uri) or not (of_all_machines or _is_ours(journal)):
                 continue
             if not journal.ended:
                 journal.end(parent_of(journal), "KILLED")
@@ -31,6 +35,12 @@ def send_leftovers(outbox: Path, uri: str) -> list[Journal]:
             left.append(journal)
             break  # the store cannot be reached, so the other journals would fail too
     return left
+
+
+def _is_ours(journal: Journal) -> bool:
+    """Whether the execution was on this machine, or is long over."""
+    quiet = time.time() - journal.folder.stat().st_mtime
+    return journal.header.get("machine", machine()) == machine() or quiet > SECONDS_OF_OTHERS
 
 
 def _remove_headless(outbox: Path) -> None:

@@ -19,7 +19,7 @@ def synchronise(project: Path, config: TrackingSettings) -> str:
     store = open_store(uri, project / config.folder, config.experiment)
     for name, value in HTTP_LIMITS.items():
         os.environ.setdefault(name, value)
-    if send_leftovers(outbox, store.uri):
+    if send_leftovers(outbox, store.uri, of_all_machines=True):
         raise ConfigurationError(
             f"the tracking store at {address(store.uri)} cannot be reached; its entries stay in {outbox}"
         )
