@@ -75,29 +75,32 @@ OPTIONS = (
 
 
 @pytest.mark.slow
-def test_the_token_of_a_network_is_given_to_it_and_stands_nowhere(project: KedroProject, tmp_path: Path) -> None:
+def test_the_token_of_a_network_is_given_to_it_and_stands_nowhere(
+    project: KedroProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run is a process of its own, so that the token stands on a command line too."""
     (tmp_path / "guarded_network.py").write_text(NETWORK)
+    monkeypatch.syspath_prepend(tmp_path)
     environment = {"PYTHONPATH": f"{project.path / 'src'}:{tmp_path}"}
     project.configure("sources.yml", {"multi_digits": {"pairs": 200}})
     parameters = f"{SHORT.replace('model.hidden=4,', '')},comparison.sweep=0.5,{OPTIONS}"
-    output = project.kedro_process(
-        "run", "--pipeline", "retrain", params=parameters, environment=environment, exit_code=3
-    )
+    retrain = ("run", "--pipeline", "retrain")
+    output = project.kedro_process(*retrain, params=parameters, environment=environment, exit_code=3)
     outcome = json.loads((project.data / "07_model_output/multi_digits/outcome.json").read_text())
     assert outcome["made_with"]["model.options"]["width"] == 4
     assert outcome["made_with"]["model.options"]["token"].startswith("*** ")
-    _, (_, child) = project.tracked_runs()
+    _, (parent, child) = project.tracked_runs()
     assert child.data.params["model.options.token"].startswith("*** ")
+    assert "model.options.token=***," in parent.data.tags["command"]
     wrong = parameters.replace("width=4", "height=4")  # the message shows the options that were given
-    output += project.kedro_process("run", params=wrong, environment=environment, exit_code=1)
-    for secret in ("hunter2-of-the-network", "987654321"):
-        assert secret not in output
+    output += project.kedro("run", params=wrong, exit_code=1)
+    # The options are known again: a retraining has nothing to do.
+    assert "unchanged: " in project.kedro(*retrain, params=parameters)
+    other = project.kedro("run", params=parameters.replace("hunter2-of-the-network", "another-one"), exit_code=1)
+    assert "AssertionError: ('***'" in other
+    for secret in ("hunter2-of-the-network", "987654321", "another-one"):
+        assert secret not in output + other
         assert _files_with(secret, project.path) == []
-    # The options are known again: nothing is calibrated twice, and a retraining has nothing to do.
-    again = project.kedro_process("run", "--pipeline", "retrain", params=parameters, environment=environment)
-    assert "unchanged: " in again
-    other = parameters.replace("hunter2-of-the-network", "another-one")
-    assert "AssertionError: ('***'" in project.kedro_process("run", params=other, environment=environment, exit_code=1)
 
 
 def test_texts_are_redacted_at_any_depth(monkeypatch: pytest.MonkeyPatch) -> None:
