@@ -16,8 +16,6 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
 export DO_NOT_TRACK := true
-# Pins the isolated environment in which pip builds the package, too.
-export PIP_CONSTRAINT := requirements.lock
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: run check test hooks lock clean
@@ -39,25 +37,28 @@ test: check
 hooks: .venv/ready
 	$(BIN)/pre-commit install
 
-# The file `ready` is written last. An environment without it was interrupted and is created again from scratch.
+# Everything in the lock is checked against its hash; the second command adds torch and this project. The file `ready` is
+# written last. An environment without it was interrupted and is created again from scratch.
 .venv/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
 		{ echo "idbpd needs Python 3.11, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1); try: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
 	@echo "Creating the environment .venv (once; a few minutes, mostly downloads)"
 	@[ -e $@ ] || $(PYTHON) -m venv --clear .venv
-	@$(BIN)/python -m pip install -qq --editable ".[dev]"
+	@$(BIN)/python -m pip install -qq --require-hashes --no-deps -r requirements.lock
+	@$(BIN)/python -m pip install -qq --no-build-isolation --editable ".[dev]"
 	@touch $@
 
-# Write requirements.lock: the newest versions that pyproject.toml allows, installed in a fresh environment. The local
-# version of torch (such as +cpu) is not part of the pin.
+# Write requirements.lock: the newest versions that pyproject.toml allows, installed in a fresh environment, and the
+# hashes of all their files.
 lock:
 	@rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
-	@PIP_CONSTRAINT= .venv-lock/bin/python -m pip install -qq ".[dev]"
+	@.venv-lock/bin/python -m pip install -qq ".[dev]"
 	@.venv-lock/bin/python -m pip check
-	@.venv-lock/bin/python -m pip freeze --all --exclude idbpd --exclude pip | sed 's/+cpu$$//' > requirements.lock.new
+	@.venv-lock/bin/python -m pip freeze --all --exclude idbpd --exclude pip > .venv-lock/versions
+	@.venv-lock/bin/python .ci/lock_hashes.py < .venv-lock/versions > requirements.lock.new
 	@mv requirements.lock.new requirements.lock
 	@rm -rf .venv-lock build src/idbpd.egg-info
-	@echo "requirements.lock has $$(wc -l < requirements.lock) packages"
+	@echo "requirements.lock has $$(grep -c == requirements.lock) packages"
 
 clean:
 	@rm -rf .venv .venv-lock build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache src/idbpd.egg-info

@@ -11,6 +11,7 @@ from kedro.framework.startup import bootstrap_project
 from idbpd.datasets.table import TaskTable
 from idbpd.datasets.tabular.values import MISSING
 from idbpd.experiment.splitting.fingerprint import data_sha256
+from idbpd.hooks.sources import require_source
 from tests.kedro_project import PROJECT, KedroProject
 from tests.real_data import ROOT, needs_real_data
 
@@ -27,7 +28,7 @@ def test_the_example_with_a_table_of_ones_own_runs(project: KedroProject, monkey
     (code,) = _blocks("python")
     monkeypatch.chdir(project.path)
     exec(compile(code, "data.md", "exec"), {})
-    block, arff = _blocks("yaml")
+    block, credentials, behind_a_login, arff = _blocks("yaml")
     project.configure("sources.yml", block)
     (command,) = _blocks("sh")
     kedro, *arguments, option, params = command.split()
@@ -39,6 +40,7 @@ def test_the_example_with_a_table_of_ones_own_runs(project: KedroProject, monkey
         assert re.search(rf"{task}: worst-case loss .* (kept|BROKEN)", output)
     _require_tracked(project)
     assert set(yaml.safe_load(arff)["flags"]) == {"type", "filepath", "labels"}
+    require_source("tickets", yaml.safe_load(behind_a_login), yaml.safe_load(credentials))
 
 
 def test_the_words_for_a_missing_value_are_those_of_the_reader() -> None:

@@ -1,5 +1,7 @@
 """Errors caused by the input. The command line shows them as one line, without a traceback."""
 
+from collections.abc import Iterator
+
 
 class InputError(Exception):
     """The input is wrong; the message names the input, its value and what is expected."""
@@ -11,3 +13,12 @@ class ConfigurationError(InputError):
 
 class DataError(InputError):
     """The data cannot be used for training or scoring."""
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and its causes; an error that was raised again from its own wrapper makes a cycle."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,18 +1,32 @@
 """Kedro project settings."""
 
+import atexit
+import gc
 import os
 from pathlib import Path
 
-from idbpd.hooks import CheckpointHook, ComputeHook, ConfigurationHook, SummaryHook
+from idbpd.hooks import CheckpointHook, ComputeHook, ConfigurationHook, SecretsHook, SummaryHook
 from idbpd.tracking import RetrainingHook, TrackingHook
 
 # Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
 os.environ["DO_NOT_TRACK"] = "true"
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro-telemetry",)
 
-# Kedro calls the last hook first. So the configuration is checked before anything else, an unneeded retraining ends
-# before a tracked run is opened, results are printed before the run is closed, and checkpoints are deleted last.
-HOOKS = (CheckpointHook(), TrackingHook(), RetrainingHook(), SummaryHook(), ComputeHook(), ConfigurationHook())
+# At its end the interpreter would search all objects for garbage, for seconds in which a kill makes a run look failed.
+atexit.register(gc.freeze)
+
+# Kedro calls the last hook first. So secrets are known and the configuration is checked before anything else, an
+# unneeded retraining ends before a tracked run is opened, results are printed before the run is closed, and checkpoints
+# are deleted last.
+HOOKS = (
+    CheckpointHook(),
+    TrackingHook(),
+    RetrainingHook(),
+    SummaryHook(),
+    ComputeHook(),
+    ConfigurationHook(),
+    SecretsHook(),
+)
 
 
 def _data_root() -> str:

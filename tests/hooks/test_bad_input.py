@@ -8,7 +8,7 @@ from idbpd.experiment.folders import FolderLock
 from tests.kedro_project import KedroProject
 
 
-def _error(output: str) -> str:
+def error_of(output: str) -> str:
     """The one line that says what is wrong."""
     (line,) = [line for line in output.splitlines() if line.startswith("Error: ")]
     assert "Traceback" not in output
@@ -73,7 +73,7 @@ def _error(output: str) -> str:
     ],
 )
 def test_it_is_named_in_one_line(project: KedroProject, arguments: str, message: str) -> None:
-    assert message in _error(project.kedro("run", *arguments.split(), exit_code=1))
+    assert message in error_of(project.kedro("run", *arguments.split(), exit_code=1))
     assert not project.data.exists()
 
 
@@ -117,7 +117,7 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(project: Ked
 )
 def test_a_mistake_in_a_file_is_found_too(project: KedroProject, file: str, text: str, message: str) -> None:
     project.configure(file, text)
-    assert message in _error(project.kedro("run", exit_code=1))
+    assert message in error_of(project.kedro("run", exit_code=1))
 
 
 def test_a_missing_block_is_named(project: KedroProject) -> None:

@@ -165,3 +165,48 @@ def test_leftovers_for_another_store_are_left(store: Store, tmp_path: Path) -> N
     other.close()
     assert send_leftovers(tmp_path / "outbox", store.uri) == []
     assert len(list(other.entries())) == 1
+
+
+BEGUN = """
+import os, sys
+from pathlib import Path
+from idbpd.tracking import journal
+from tests.tracking.conftest import begin
+
+def killed(path, content):
+    os.kill(os.getpid(), 9)
+
+journal._write = killed
+begin(Path(sys.argv[1]), "sqlite:///nowhere.db")
+"""
+
+
+def test_a_journal_is_begun_whole_or_removed(tmp_path: Path) -> None:
+    outbox = tmp_path / "outbox"
+    killed = subprocess.run([sys.executable, "-W", "ignore", "-c", BEGUN, str(outbox)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(list(outbox.iterdir())) == 1
+    half = outbox / "20260101T000000-b"  # as an earlier version left it
+    half.mkdir()
+    (half / "alive").touch()
+    alive = begin(outbox, "sqlite:///nowhere.db", "20260101T000000-c")
+    assert send_leftovers(outbox, "sqlite:///elsewhere.db") == []
+    assert list(outbox.iterdir()) == [alive.folder]
+    alive.close()
+    assert not outbox.exists()
+
+
+def test_the_journal_of_another_machine_is_left_alone_for_some_hours(store: Store, tmp_path: Path) -> None:
+    outbox = tmp_path / "outbox"
+    other = begin(outbox, store.uri, artifacts=store.artifacts)
+    header = other.folder / "execution.json"
+    header.write_text(json.dumps({**json.loads(header.read_text()), "machine": "another"}))
+    assert other._alive is not None
+    other._alive.close()  # as where the lock of another machine is not seen
+    assert send_leftovers(outbox, store.uri) == []
+    assert other.folder.exists()
+    long_ago = 1_700_000_000
+    os.utime(other.folder, (long_ago, long_ago))
+    assert send_leftovers(outbox, store.uri) == []
+    assert not outbox.exists()
+    assert [run.info.status for run in _runs(MlflowClient())] == ["KILLED"]

@@ -20,3 +20,21 @@ def test_unusable_data_end_in_one_line_and_a_failed_run(project: KedroProject) -
     assert run.data.params["dataset"] == "mine"
     assert not list((project.data / "09_tracking").rglob("*"))  # all is in the store, elsewhere
     assert not list(project.data.rglob("*.parquet"))
+
+
+TABLE = "size,ill,well\n" + "".join(f"{row % 7},{row % 2},{row % 3 % 2}\n" for row in range(60))
+SOURCE = {"type": "idbpd.datasets.TabularDataset", "filepath": "mine.csv", "tasks": {"first": "ill", "second": "well"}}
+
+
+def test_a_mistyped_parameter_leaves_no_run(tracked_project: KedroProject) -> None:
+    """Also one that only the data can show to be wrong, when the run is open."""
+    project = tracked_project
+    (project.path / "mine.csv").write_text(TABLE)
+    project.configure("sources.yml", {"mine": SOURCE})
+    for mistake, wrong in (("priority=frist", "frist"), ("tasks.secnd.slack=0.2", "secnd"), ("seeed=5", "seeed")):
+        output = project.kedro("run", params=f"dataset=mine,{mistake}", exit_code=1)
+        (error,) = [line for line in output.splitlines() if line.startswith("Error: ")]
+        assert repr(wrong) in error
+    project.kedro("run", "--pipeline", "reproduce", params="run_id=nope", exit_code=1)
+    assert project.tracked_runs()[1] == []
+    assert not (project.data / "09_tracking/outbox").exists()

@@ -23,7 +23,7 @@ from idbpd.experiment.features import encode
 from idbpd.mtl import ExportedModel, FeatureScaling
 from idbpd.tracking import TrackedModelDataset, verify_model
 from idbpd.tracking.journal import Journal
-from idbpd.tracking.model_files import FILES_TAG, SHA256_TAG
+from idbpd.tracking.model_files import FILES_TAG, SHA256_TAG, WHY_COMPILED, model_tags
 from idbpd.tracking.runs import child_run
 from idbpd.tracking.scoring import ScoringModelDataset, VerifiedModel
 from tests.tracking.conftest import RUN
@@ -229,19 +229,65 @@ def test_every_way_to_alter_a_model_is_noticed(logged: str) -> None:
         verify_model(logged)
 
 
-def test_compiled_code_beside_a_model_is_never_run(logged: str, folder: Path, tmp_path: Path) -> None:
-    """Python prefers it to the source, and with this kind of it does not even look whether the source is older."""
-    planted = tmp_path / "planted.py"
-    planted.write_text("raise AssertionError('planted code was run')")
+def _plant(place: Path, source: Path) -> None:
+    """Put compiled code beside a model. Python prefers it to the source, and does not look whether that is newer."""
+    source.write_text("raise AssertionError('planted code was run')")
+    (place / "__pycache__").unlink(missing_ok=True)
+    compiled = cache_from_source(str(place / "served_model.py"))
+    py_compile.compile(str(source), compiled, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+
+
+def test_planted_compiled_code_is_refused(logged: str, folder: Path, tmp_path: Path) -> None:
     for place in (_stored(logged), folder):
-        compiled = cache_from_source(str(place / "served_model.py"))
-        py_compile.compile(str(planted), compiled, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+        _plant(place, tmp_path / "planted.py")
     with pytest.raises(MlflowException, match="planted code"):
         mlflow.pyfunc.load_model(logged)
+    with pytest.raises(DataError, match=r"the file __pycache__ was removed after the model was logged"):
+        verify_model(logged)
+    last = ScoringModelDataset(dataset_name="yeast", filepath=str(folder), uri=None)
+    with pytest.raises(DatasetError, match=r"model: the file __pycache__ was removed after the model was logged"):
+        last.load()
+    shutil.rmtree(folder / "__pycache__")
+    (folder / "__pycache__").write_text(WHY_COMPILED)
+    for other in ("artifacts", "more"):
+        (folder / other / "__pycache__").mkdir(parents=True)
+        (folder / other / "__pycache__" / "x.cpython-311.pyc").write_bytes(b"")
+        with pytest.raises(DatasetError, match=rf"the file {other}/__pycache__/x.cpython-311.pyc was added after"):
+            last.load()
+        shutil.rmtree(folder / other / "__pycache__")
+
+
+def test_loading_a_model_writes_no_compiled_code(logged: str, folder: Path) -> None:
+    """Otherwise a model that was served would look like one that was tampered with."""
+    for place in (_stored(logged), folder):
+        mlflow.pyfunc.load_model(str(place))
+        assert (place / "__pycache__").is_file()
+    verify_model(logged)
+    assert ScoringModelDataset(dataset_name="yeast", filepath=str(folder), uri=None).load().columns == FEATURES
+
+
+def test_compiled_code_beside_an_older_model_is_never_run(logged: str, folder: Path, tmp_path: Path) -> None:
+    """It has no file that keeps Python from writing it, so it need not be planted: it is left out of what is loaded."""
+    (folder / "__pycache__").unlink()
+    tags = model_tags(folder)
+    MlflowClient().set_logged_model_tags(logged.removeprefix("models:/"), tags)
+    (folder.parent / "model.sha256.json").write_text(json.dumps(tags))
+    for place in (_stored(logged), folder):
+        _plant(place, tmp_path / "planted.py")
     assert VerifiedModel.at(logged).columns == FEATURES
     assert not list(verify_model(logged).rglob("*.pyc"))
-    last = ScoringModelDataset(dataset_name="yeast", filepath=str(folder), uri=None)
-    assert last.load().columns == FEATURES
+    assert ScoringModelDataset(dataset_name="yeast", filepath=str(folder), uri=None).load().columns == FEATURES
+
+
+def test_another_loader_in_the_description_is_refused(logged: str, folder: Path) -> None:
+    for place in (_stored(logged), folder):
+        description = (place / "MLmodel").read_text()
+        assert "loader_module: mlflow.pyfunc.loaders.code_model" in description
+        (place / "MLmodel").write_text(description.replace("mlflow.pyfunc.loaders.code_model", "this"))
+    with pytest.raises(DataError, match="the file MLmodel was altered after the model was logged"):
+        verify_model(logged)
+    with pytest.raises(DatasetError, match="the file MLmodel was altered after the model was logged"):
+        ScoringModelDataset(dataset_name="yeast", filepath=str(folder), uri=None).load()
 
 
 def test_an_invalid_model_address_is_named(journal: Journal) -> None:

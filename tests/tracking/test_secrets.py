@@ -1,13 +1,14 @@
 """Credentials are planted wherever a user keeps them, and looked for everywhere a run leaves something."""
 
+import json
 import logging
 import sys
 from pathlib import Path
 
 import pytest
 
-from idbpd.tracking import redaction
-from idbpd.tracking.redaction import RedactingFilter, redact, redacted
+from idbpd import redaction
+from idbpd.redaction import RedactingFilter, redact, redacted
 from tests.kedro_project import KedroProject
 from tests.tracking.server import free_port
 
@@ -51,6 +52,55 @@ def test_no_planted_secret_is_found_in_store_outbox_files_or_logs(project: Kedro
     for where, secret in PLANTED.items():
         assert secret not in output + mistake + tracked, where
         assert _files_with(secret, project.path) == [], where
+
+
+NETWORK = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, features, classes, token, pin, login, width):
+        super().__init__()
+        assert token == "hunter2-of-the-network" and pin == "1b" and login == {"password": 987654321}, (token, pin)
+        self.shared = nn.Sequential(nn.Linear(features, width), nn.Tanh())
+        self.heads = nn.ModuleDict({task: nn.Linear(width, count) for task, count in classes.items()})
+
+    def forward(self, features):
+        shared = self.shared(features)
+        return {task: head(shared) for task, head in self.heads.items()}
+"""
+OPTIONS = (
+    "model.type=guarded_network.Net,model.options.token=hunter2-of-the-network,model.options.pin=1b,"
+    "model.options.login.password=987654321,model.options.width=4"
+)
+
+
+@pytest.mark.slow
+def test_the_token_of_a_network_is_given_to_it_and_stands_nowhere(
+    project: KedroProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run is a process of its own, so that the token stands on a command line too."""
+    (tmp_path / "guarded_network.py").write_text(NETWORK)
+    monkeypatch.syspath_prepend(tmp_path)
+    environment = {"PYTHONPATH": f"{project.path / 'src'}:{tmp_path}"}
+    project.configure("sources.yml", {"multi_digits": {"pairs": 200}})
+    parameters = f"{SHORT.replace('model.hidden=4,', '')},comparison.sweep=0.5,{OPTIONS}"
+    retrain = ("run", "--pipeline", "retrain")
+    output = project.kedro_process(*retrain, params=parameters, environment=environment, exit_code=3)
+    outcome = json.loads((project.data / "07_model_output/multi_digits/outcome.json").read_text())
+    assert outcome["made_with"]["model.options"]["width"] == 4
+    assert outcome["made_with"]["model.options"]["token"].startswith("*** ")
+    _, (parent, child) = project.tracked_runs()
+    assert child.data.params["model.options.token"].startswith("*** ")
+    assert "model.options.token=***," in parent.data.tags["command"]
+    wrong = parameters.replace("width=4", "height=4")  # the message shows the options that were given
+    output += project.kedro("run", params=wrong, exit_code=1)
+    # The options are known again: a retraining has nothing to do.
+    assert "unchanged: " in project.kedro(*retrain, params=parameters)
+    other = project.kedro("run", params=parameters.replace("hunter2-of-the-network", "another-one"), exit_code=1)
+    assert "AssertionError: ('***'" in other
+    for secret in ("hunter2-of-the-network", "987654321", "another-one"):
+        assert secret not in output + other
+        assert _files_with(secret, project.path) == []
 
 
 def test_texts_are_redacted_at_any_depth(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """``kedro models`` lists the registered versions; ``kedro rollback`` returns to an earlier one."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -10,7 +9,9 @@ from kedro.framework.startup import ProjectMetadata
 from rich.console import Console
 from rich.table import Table
 
+from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError, InputError
+from idbpd.hooks.sources import check_names
 from idbpd.tracking import verify_model
 from idbpd.tracking.connection import connect
 from idbpd.tracking.registry import Version, champion_of, make_champion, registered_name, versions
@@ -46,7 +47,7 @@ def rollback(metadata: ProjectMetadata, to: int | None, dataset: str | None, env
         if champion is None:
             raise ConfigurationError(f"{name} has no champion")
         target = _target(name, champion, to)
-        with TemporaryDirectory(prefix="idbpd-model-") as folder:  # an altered model must not become the champion
+        with temporary_folder() as folder:  # an altered model must not become the champion
             verify_model(f"models:/{name}/{target}", Path(folder))
         make_champion(name, target, instead_of=champion.number)
     except InputError as error:
@@ -79,6 +80,7 @@ def _registered(metadata: ProjectMetadata, dataset: str | None, env: str | None)
     )
     try:
         chosen: Any = dataset or loader["globals"]["dataset"]
+        check_names([chosen])
         connect(Path(metadata.project_path), loader, "this command")
     except InputError as error:
         raise click.ClickException(str(error)) from error

@@ -4,7 +4,7 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ from kedro.framework.startup import ProjectMetadata
 from kedro.io import AbstractDataset, DatasetError
 
 import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin is loaded
-from idbpd.errors import ConfigurationError, InputError
+from idbpd.errors import ConfigurationError, InputError, causes
 from idbpd.exit_codes import NothingToDo
-from idbpd.tracking.redaction import print_redacted, redact
+from idbpd.redaction import print_redacted, redact
 
 # Our own input errors, and those of Kedro and YAML: a missing or malformed file.
 INPUT_ERRORS = (InputError, MissingConfigException, yaml.YAMLError, DatasetError)
@@ -68,19 +68,10 @@ def _exit_with_recorded_code(result: Mapping[str, AbstractDataset[Any, Any]]) ->
 
 def explanation(error: BaseException) -> str | None:
     """The input error that caused ``error``, in one line; None if the input did not cause it."""
-    causes = [cause for cause in _chain(error) if isinstance(cause, INPUT_ERRORS)]
+    found = [cause for cause in causes(error) if isinstance(cause, INPUT_ERRORS)]
     # Kedro wraps the errors of nodes and datasets; our own message is the clearest.
-    best = next((cause for cause in causes if isinstance(cause, InputError)), causes[0] if causes else None)
+    best = next((cause for cause in found if isinstance(cause, InputError)), found[0] if found else None)
     return None if best is None else redact(" ".join(str(best).split()))
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and its causes; an error that was raised again from its own wrapper makes a cycle."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _require_pipelines(names: Iterable[str]) -> None:

@@ -1,12 +1,13 @@
 """Atomic writes: a file is either complete or absent."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kedro.io import AbstractDataset
+
+from idbpd.datasets.partial import partial_path
 
 
 @contextmanager
@@ -16,7 +17,7 @@ def replacing(path: Path) -> Iterator[Path]:
     A run that is killed while saving must not leave a partial file, because a later run would use it as a result.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+    partial = partial_path(path)
     try:
         yield partial
         partial.replace(path)

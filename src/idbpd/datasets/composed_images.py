@@ -37,10 +37,12 @@ class ComposedImagesDataset(AbstractDataset[Any, TaskTable]):
         groups: int,
         seed: int,
         class_names: list[str] | None = None,
+        credentials: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Set the two files (arguments of `IdxDataset`), the number of pairs and the seed."""
-        self._images, self._classes = IdxDataset(**images), IdxDataset(**classes)
+        """Set the two files (arguments of `IdxDataset`), the number of pairs, the seed, and credentials of both."""
+        self._images = IdxDataset(**{"credentials": credentials, **images})
+        self._classes = IdxDataset(**{"credentials": credentials, **classes})
         self._recipe: dict[str, Any] = {"pairs": pairs, "offset": offset, "groups": groups, "seed": seed}
         self._class_names = class_names
         self.metadata = metadata

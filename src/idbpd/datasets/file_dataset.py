@@ -1,6 +1,7 @@
 """Base class of datasets that read one file, local or remote."""
 
 from abc import abstractmethod
+from base64 import b64encode
 from copy import deepcopy
 from pathlib import PurePosixPath
 from typing import Any, Generic, TypeVar
@@ -9,7 +10,7 @@ import fsspec
 from kedro.io import AbstractVersionedDataset, DatasetError, Version
 from kedro.io.core import get_filepath_str, get_protocol_and_path
 
-from idbpd.errors import ConfigurationError, DataError
+from idbpd.errors import ConfigurationError, DataError, causes
 
 Data = TypeVar("Data")
 
@@ -29,10 +30,14 @@ class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
         fs_args: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Set the file; ``credentials`` and ``fs_args`` are passed to its file system."""
+        """Set the file; ``credentials`` and ``fs_args`` are passed to its file system.
+
+        For an ``http`` address, the credentials may be ``username`` and ``password``, or ``token`` (a bearer token),
+        or ``query`` (what is added to the address, such as ``{sig: ...}``).
+        """
         protocol, path = get_protocol_and_path(filepath, version)
         self._protocol = protocol
-        options = {**deepcopy(fs_args or {}), **deepcopy(credentials or {})}
+        options = {**deepcopy(fs_args or {}), **_file_system_options(protocol, deepcopy(credentials or {}))}
         if protocol == "file":
             options.setdefault("auto_mkdir", True)
         try:
@@ -72,9 +77,7 @@ class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
             with self._fs.open(path, "rb") as file:
                 content: bytes = file.read()
         except OSError as error:
-            # For a missing file, the message of some file systems is only the path.
-            reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
-            raise DataError(f"cannot read {path}: {reason}") from error
+            raise DataError(f"cannot read {path}: {_reason(error)}") from error
         return content
 
     def _exists(self) -> bool:
@@ -86,3 +89,27 @@ class FileDataset(AbstractVersionedDataset[Data, Data], Generic[Data]):
 
     def _describe(self) -> dict[str, Any]:
         return {"filepath": str(self._filepath), "protocol": self._protocol, "version": self._version}
+
+
+def _reason(error: OSError) -> str:
+    """Why a file cannot be read. For a missing file, the message of some file systems is only the path."""
+    refused = [cause for cause in causes(error) if getattr(cause, "status", None) in {401, 403}]
+    if refused:
+        return "the server wants other credentials; name them in the block of the data set: credentials: ..."
+    return "no such file" if isinstance(error, FileNotFoundError) else str(error)
+
+
+def _file_system_options(protocol: str, credentials: dict[str, Any]) -> dict[str, Any]:
+    """Credentials as the file system takes them: those of ``http`` in the form of a request."""
+    if protocol not in {"http", "https"}:
+        return credentials
+    options = dict(credentials)
+    headers = dict(options.pop("headers", {}))
+    if "username" in options or "password" in options:
+        pair = f"{options.pop('username', '')}:{options.pop('password', '')}"
+        headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
+    if "token" in options:
+        headers["Authorization"] = f"Bearer {options.pop('token')}"
+    if "query" in options:
+        options["params"] = {name: str(value) for name, value in options.pop("query").items()}
+    return {**options, **({"headers": headers} if headers else {})}

@@ -35,6 +35,11 @@ class FolderDataset(AbstractDataset[Any, Any]):
         self._options = options or {}
         self.metadata = metadata
 
+    @property
+    def path(self) -> Path:
+        """Where the folder is."""
+        return self._path
+
     def load(self) -> Any:
         """The object that keeps the files."""
         return self._kind(self._path, **self._options)

@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import tempfile
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedCo
 
 from idbpd.datasets.atomic import replacing
 from idbpd.datasets.idx import decompressed
+from idbpd.datasets.partial import remove_abandoned, temporary_folder
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.terminal import TerminalBar
 
@@ -61,16 +61,23 @@ class PublicDataset(AbstractDataset[Any, Any]):
     """
 
     def __init__(
-        self, *, dataset: dict[str, Any], files: dict[str, dict[str, str]], metadata: dict[str, Any] | None = None
+        self,
+        *,
+        dataset: dict[str, Any],
+        files: dict[str, dict[str, str]],
+        credentials: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Set the files; ``dataset`` is an ordinary catalog entry that reads them."""
+        """Set the files; ``dataset`` is an ordinary catalog entry that reads them, with these credentials."""
         try:
             self._files = [PublicFile(**entry) for entry in files.values()]
             # If the data root is a URL, its owner provides the files: nothing is downloaded to it.
             self._local = [file for file in self._files if "://" not in file.filepath]
         except TypeError as error:
             raise ConfigurationError(f"'files' of a public data set: {error}") from error
-        self._dataset: AbstractDataset[Any, Any] = AbstractDataset.from_config("public", dataset)
+        self._dataset: AbstractDataset[Any, Any] = AbstractDataset.from_config(
+            "public", dataset if credentials is None else {"credentials": credentials, **dataset}
+        )
         self.metadata = metadata
 
     def load(self) -> Any:
@@ -99,7 +106,7 @@ def download(files: Iterable[PublicFile]) -> None:
     for file in files:
         by_address.setdefault(file.address, []).append(file)
     for address, wanted in by_address.items():
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             fetched = _fetch(address, Path(folder), wanted)
             for file in wanted:
                 _place(fetched, file)
@@ -138,6 +145,7 @@ def _place(fetched: Path, file: PublicFile) -> None:
             f"get the right file elsewhere and {_instruction(file)}"
         )
     try:
+        remove_abandoned(file.path.parent)
         with replacing(file.path) as partial:
             partial.write_bytes(content)
     except OSError as error:

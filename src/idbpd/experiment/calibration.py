@@ -140,10 +140,12 @@ class _Calibrator:
         known = {f"calibration.{name}": value for name, value in budget._asdict().items()}
         made_with = solve_settings({**self.made_with, **known}, task, limits, built, start)
         kept = None if self.cache is None else self.cache.get(made_with)
-        if kept is not None:
-            return _Solved(_How(**kept.record), kept.tensors, cached=True)
         title = f"looking for a start with {task}" if limits else f"calibrating {task}"
         keeper = self.checkpointing.of(title.replace(" ", "_"), made_with)
+        if kept is not None:
+            if keeper is not None:
+                keeper.discard()  # the state of a run that was killed when its result had just been kept
+            return _Solved(_How(**kept.record), kept.tensors, cached=True)
         timed = solve_durably(title, built, start, IDBPD(), budget, keeper)
         solution, weights = timed.solution, weights_of(timed.solution)
         made = datetime.now(UTC).isoformat(timespec="seconds")

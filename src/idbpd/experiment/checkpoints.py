@@ -7,13 +7,16 @@ not continue from the state that it finds.
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from idbpd.datasets import FolderDataset
+from idbpd.datasets.atomic import replacing
+from idbpd.datasets.partial import remove_abandoned
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.content_store import by_last_use, content_key, forget_oldest, remove
 from idbpd.experiment.node_inputs import Bundle
@@ -41,9 +44,18 @@ class CheckpointFolder:
     def run_succeeded(self) -> None:
         """Remove the states of finished stages: only a later stage that was killed would have needed them."""
         for path in self.folder.glob(f"*{FINISHED}"):
+            remove(path.with_suffix(LATEST))  # of a run that was killed just when the stage was over
             remove(path)
         with suppress(OSError):  # it is not empty, was never made, or is a link or a mount point
             self.folder.rmdir()
+
+
+def clear_checkpoints(entries: Iterable[object]) -> None:
+    """Clear the checkpoint folders among the entries of a catalog: their pipeline has succeeded."""
+    for entry in entries:
+        folder = entry.load() if isinstance(entry, FolderDataset) else None
+        if isinstance(folder, CheckpointFolder):
+            folder.run_succeeded()
 
 
 @dataclass(frozen=True)
@@ -90,8 +102,7 @@ class StageCheckpoint:
 
     def find(self) -> Found | None:
         """The state that an earlier session of the same run left; None where the solve starts anew."""
-        for half in self._folder.glob(f".partial-{self._latest.stem}.*"):  # of a session killed while it wrote
-            remove(half)
+        remove_abandoned(self._folder)  # of a session killed while it wrote
         if self._parameters.resume == "never":
             return None
         for path in (self._finished, self._latest):
@@ -139,7 +150,8 @@ class StageCheckpoint:
         seconds = (self.seconds + self.seconds[-1:])[: state.step + 1]  # the clock may lack the interrupted step
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            save_state(state, path, {"made_with": self._made_with, "seconds": seconds})
+            with replacing(path) as partial:  # a name that says whose it is
+                save_state(state, partial, {"made_with": self._made_with, "seconds": seconds})
         except OSError as error:
             if not self._failing:  # said once: the disk may stay full for hours
                 kept = "there is none yet" if self._last_good is None else f"the one of step {self._last_good} stays"

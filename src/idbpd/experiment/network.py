@@ -11,6 +11,7 @@ from idbpd.errors import ConfigurationError
 from idbpd.experiment.module_type import module_class
 from idbpd.experiment.parameters import ModelParameters
 from idbpd.mtl import MultiTaskData, seeded, seeded_network
+from idbpd.redaction import without_secrets
 
 _SHAPE = "forward(features) must return one tensor (samples, labels) per task: a dict by task name, or a tuple in order"
 
@@ -58,7 +59,7 @@ def _made(
     try:
         network = kind(**arguments)
     except Exception as error:
-        given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        given = ", ".join(f"{name}={value!r}" for name, value in without_secrets(arguments).items())
         raise ConfigurationError(f"model.type {type_name}({given}) failed: {type(error).__name__}: {error}") from error
     network.eval()
     if not any(parameter.requires_grad for parameter in network.parameters()):

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from torch import Tensor, nn
 
 from idbpd.errors import ConfigurationError
+from idbpd.redaction import without_secrets
 
 PACKAGE = Path(__file__).parent.parent
 LOCK_FILE = "requirements.lock"
@@ -34,9 +35,9 @@ SOLVER_CODE = (
 
 
 def parameters_of(block: str, parameters: BaseModel) -> dict[str, Any]:
-    """Every parameter of a block by its full name, as plain data."""
+    """Every parameter of a block by its full name, as plain data, without secrets: results are stored with it."""
     values = parameters.model_dump(mode="json", by_alias=True)
-    return {f"{block}.{name}": value for name, value in values.items()}
+    return without_secrets({f"{block}.{name}": value for name, value in values.items()})
 
 
 def surroundings(device: torch.device, network: nn.Module) -> dict[str, Any]:
@@ -148,4 +149,4 @@ def _parameters_sha256(parameters: Mapping[str, Any]) -> str:
     """All parameters count except ``retrain.force``, which is no reason for another model."""
     relevant = {name: value for name, value in parameters.items() if name != "retrain"}
     relevant["retrain"] = {name: value for name, value in parameters["retrain"].items() if name != "force"}
-    return hashlib.sha256(json.dumps(relevant, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(without_secrets(relevant), sort_keys=True, default=str).encode()).hexdigest()

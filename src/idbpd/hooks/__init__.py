@@ -3,6 +3,7 @@
 from idbpd.hooks.checkpoints import CheckpointHook
 from idbpd.hooks.compute import ComputeHook
 from idbpd.hooks.configuration import ConfigurationHook
+from idbpd.hooks.secrets import SecretsHook
 from idbpd.hooks.summary import SummaryHook
 
-__all__ = ["CheckpointHook", "ComputeHook", "ConfigurationHook", "SummaryHook"]
+__all__ = ["CheckpointHook", "ComputeHook", "ConfigurationHook", "SecretsHook", "SummaryHook"]

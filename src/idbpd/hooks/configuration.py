@@ -3,20 +3,23 @@
 from pathlib import Path
 from typing import Any
 
+from kedro.config import AbstractConfigLoader, MissingConfigException
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import pipelines
 from kedro.io import DataCatalog, DatasetError
 from kedro.pipeline import Pipeline
 
+from idbpd.datasets import FolderDataset
+from idbpd.datasets.partial import remove_abandoned, remove_abandoned_temporary_folders
 from idbpd.errors import ConfigurationError, InputError
 from idbpd.experiment.folders import FolderLock, require_writable
 from idbpd.hooks.parameter_check import PREFIX, check_parameters, parameter_types
+from idbpd.hooks.sources import complete, load_sources, require_source
 from idbpd.validation import validated
 
 SOURCE, SOURCES = "source", "sources"
 BENCHMARK = "benchmark"  # the parameters of the pipeline that works on several data sets
-VALIDATOR = "validator"
 # Catalog metadata: the parameter block that an entry stores with `auto` replaced by a value, and the entry whose key
 # "asked" holds the block as it was requested.
 RESOLVES, REQUESTED_IN = "resolves", "requested_in"
@@ -55,23 +58,18 @@ class ConfigurationHook:
                     f"{name!r} is {value!r} in a parameters file, but {expected!r} everywhere else; "
                     f"set it in conf/local/globals.yml (as {shared!r}) or with --params {name}={value}"
                 )
-        sources: dict[str, Any] = loader["sources"]
+        sources = load_sources(loader)
         dataset = self._dataset = parameters["dataset"]
         compared = validated(BENCHMARK, types[BENCHMARK], parameters[BENCHMARK]).datasets
-        for name in (dataset, *compared):
-            _require_source(name, sources)
-        complete = {
-            name: {
-                VALIDATOR: _default_validator(name, sources[name]),
-                **_with_absolute_files(sources[name], context.project_path),
-            }
-            for name in (dataset, *compared)
-        }
+        used = (dataset, *compared)
+        for name in used:
+            require_source(name, sources, _credentials(loader))
+        entries = {name: complete(name, sources[name], context.project_path) for name in used}
         # Set before the catalog is created, so that it is an ordinary entry with validator, version and credentials.
         loader["catalog"] = {
             **loader["catalog"],
-            SOURCE: complete[dataset],
-            SOURCES: {"type": "idbpd.datasets.SourcesDataset", "sources": {name: complete[name] for name in compared}},
+            SOURCE: entries[dataset],
+            SOURCES: {"type": "idbpd.datasets.SourcesDataset", "sources": {name: entries[name] for name in compared}},
         }
         self._lock = FolderLock(context.project_path / "data" / f".{dataset}.lock", f"the data set {dataset!r}")
 
@@ -89,16 +87,21 @@ class ConfigurationHook:
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
         """Check that all inputs exist and all results can be written, and lock the data set.
 
-        So no training time is lost to a read-only folder, and two runs never mix their results.
+        So no training time is lost to a read-only folder, and two runs never mix their results. What a killed run of
+        this data set left half-written is removed.
         """
         for name in sorted(pipeline.inputs()):
             if not name.startswith(PREFIX) and name != SOURCE and not catalog.exists(name):
                 raise ConfigurationError(f"{name!r} of an earlier stage does not exist; start with kedro run")
             _require_same_request(name, catalog, self._parameters)
-        for folder in sorted({path.parent for path in _files(pipeline.all_outputs(), catalog)}):
+        outputs = _files(pipeline.all_outputs(), catalog)
+        for folder in sorted({path.parent for path in outputs}):
             require_writable(folder)
         assert self._lock is not None  # there is a context before there is a run
         self._lock.acquire()
+        remove_abandoned_temporary_folders()
+        for folder in {path.parent for path in outputs} | set(_folders(pipeline.inputs(), catalog)):
+            remove_abandoned(folder)
 
     @hook_impl
     def after_pipeline_run(self) -> None:
@@ -132,11 +135,12 @@ def _require_same_request(name: str, catalog: DataCatalog, parameters: dict[str,
             )
 
 
-def _require_source(name: str, sources: dict[str, Any]) -> None:
-    if name not in sources:
-        raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
-    if not isinstance(sources[name], dict) or "type" not in sources[name]:
-        raise ConfigurationError(f"the data set {name!r} needs a block with a 'type', it has: {sources[name]!r}")
+def _credentials(loader: AbstractConfigLoader) -> set[str]:
+    """The names in credentials.yml, which is optional."""
+    try:
+        return set(loader["credentials"])
+    except MissingConfigException:
+        return set()
 
 
 def _at(values: Any, name: str) -> Any:
@@ -146,19 +150,9 @@ def _at(values: Any, name: str) -> Any:
     return values
 
 
-def _default_validator(name: str, source: dict[str, Any]) -> dict[str, Any]:
-    """The validator of a source that has none; errors about a data frame name the source's file."""
-    filepath = source.get("filepath", f"the data set {name}")
-    shown = " + ".join(map(str, filepath)) if isinstance(filepath, list) else str(filepath)
-    return {"class": "idbpd.datasets.TableValidator", "options": {"name": shown}}
-
-
-def _with_absolute_files(source: dict[str, Any], project: Path) -> dict[str, Any]:
-    """The block with a list of files made absolute; Kedro does it for a single file only."""
-    files = source.get("filepath")
-    if not isinstance(files, list):
-        return source
-    return {**source, "filepath": [file if "://" in str(file) else str(project / str(file)) for file in files]}
+def _folders(names: set[str], catalog: DataCatalog) -> list[Path]:
+    entries = (catalog[name] for name in names if name in catalog and not name.startswith(PREFIX))
+    return [entry.path for entry in entries if isinstance(entry, FolderDataset)]
 
 
 def _files(names: set[str], catalog: DataCatalog) -> list[Path]:

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from mlflow import MlflowClient
 from mlflow.entities import Dataset as DatasetEntity
-from mlflow.entities import DatasetInput, InputTag, LoggedModelOutput, Metric, Param, RunTag
+from mlflow.entities import DatasetInput, InputTag, LifecycleStage, LoggedModelOutput, Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 
+from idbpd.redaction import redact
 from idbpd.tracking.journal import Entry, Journal
-from idbpd.tracking.redaction import redact
 from idbpd.tracking.store import address, experiment_of, is_reachable, tracking_uri
 
 logger = logging.getLogger(__name__)
@@ -40,8 +40,8 @@ class StoreUnreachableError(Exception):
     """The store accepts nothing at the moment."""
 
 
-def send(journal: Journal, *, now: bool = False) -> bool:
-    """Send the entries of the journal; return whether all were sent.
+def send(journal: Journal, *, now: bool = False, uri: str | None = None) -> bool:
+    """Send the entries of the journal; return whether all were sent. Without ``uri`` the store is this execution's.
 
     After a failure the next attempt waits `SECONDS_BETWEEN_ATTEMPTS`, so that a run is not delayed at every result.
     ``now`` tries at once.
@@ -50,7 +50,7 @@ def send(journal: Journal, *, now: bool = False) -> bool:
         return False
     with journal.sending():
         try:
-            _send_all(journal)
+            _send_all(journal, uri or tracking_uri())
         except StoreUnreachableError as error:
             if journal.folder not in _retry_at:
                 logger.warning("the tracking store cannot be reached, entries are kept on disk: %s", error)
@@ -60,11 +60,10 @@ def send(journal: Journal, *, now: bool = False) -> bool:
     return True
 
 
-def _send_all(journal: Journal) -> None:
+def _send_all(journal: Journal, uri: str) -> None:
     entries = list(journal.entries())
     if not entries:
         return
-    uri = tracking_uri()
     if not is_reachable(uri):
         raise StoreUnreachableError(f"no server answers at {address(uri)}")
     sender = _Sender(MlflowClient(uri), journal)
@@ -99,6 +98,7 @@ class _Sender:
             "input": self._input,
             "model": self._model,
             "close": self._close,
+            "withdraw": self._withdraw,
             "end": self._end,
         }
 
@@ -178,6 +178,11 @@ class _Sender:
         """Close a child run with its own status; the parent's status does not change it."""
         self._client.set_tag(run_id, CLOSED, entry.content["status"])
         self._client.set_terminated(run_id, entry.content["status"], entry.content["time"])
+
+    def _withdraw(self, run_id: str, entry: Entry) -> None:  # noqa: ARG002
+        """Put a run that was refused into MLflow's bin."""
+        if self._client.get_run(run_id).info.lifecycle_stage == LifecycleStage.ACTIVE:
+            self._client.delete_run(run_id)
 
     def _end(self, run_id: str, entry: Entry) -> None:
         """Close all open child runs, then the parent."""

@@ -9,24 +9,26 @@ import shutil
 import sys
 import time
 import uuid
-from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from kedro.config import MissingConfigException
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 from kedro.framework.project import settings
+from kedro.pipeline import Pipeline
 from rich.console import Console
 
+from idbpd.datasets.partial import machine, temporary_folder
+from idbpd.errors import ConfigurationError, causes
 from idbpd.experiment.provenance import installed_packages
+from idbpd.redaction import redacted, without_secrets
 from idbpd.tracking.delivery import send
 from idbpd.tracking.execution import execution_tags
 from idbpd.tracking.journal import Journal
+from idbpd.tracking.last_moment import close_repeated, leave_note
 from idbpd.tracking.leftovers import send_leftovers
 from idbpd.tracking.logging import parameters
-from idbpd.tracking.redaction import redact_logs, redacted, remember_credentials
+from idbpd.tracking.retraining_hook import RETRAINING
 from idbpd.tracking.runs import EXECUTION_VARIABLE, parent_of
 from idbpd.tracking.settings import OUTBOX, TrackingSettings
 from idbpd.tracking.stopping import StopHandler
@@ -52,39 +54,41 @@ class TrackingHook:
 
     @hook_impl
     def after_context_created(self, context: KedroContext) -> None:
-        """Read the configuration, and hide the project's credentials in all logs."""
+        """Read the configuration."""
         loader = context.config_loader
         self._config = validated("mlflow", TrackingSettings, loader["mlflow"])
-        self._parameters: dict[str, Any] = loader["parameters"]
+        self._parameters: dict[str, Any] = without_secrets(loader["parameters"])
         self._kedro_environment: str = context.env or str(settings.CONFIG_LOADER_ARGS["default_run_env"])
         self._project_path = context.project_path
-        with suppress(MissingConfigException):  # credentials.yml is optional
-            remember_credentials(loader["credentials"])
-        redact_logs()
 
     @hook_impl
-    def before_pipeline_run(self, run_params: dict[str, Any]) -> None:
+    def before_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
         """Open the run, tagged with the command, the code and the machine."""
         if not self._config.enabled:
             return
         folder = self._project_path / self._config.folder
         store = open_store(os.environ.get(URI_VARIABLE) or self._config.tracking_uri, folder, self._config.experiment)
-        pipeline = ", ".join(run_params["pipeline_names"] or ["__default__"])
+        name = ", ".join(run_params["pipeline_names"] or ["__default__"])
         facts = execution_tags(self._project_path)
         header = {
             "store": address(store.uri),
             "experiment": self._config.experiment,
             "artifacts": store.artifacts,
-            "name": f"{pipeline} {self._parameters['dataset']}",
-            "tags": redacted({"pipeline": pipeline, "kedro_env": self._kedro_environment, **facts}),
+            "name": f"{name} {self._parameters['dataset']}",
+            "tags": redacted({"pipeline": name, "kedro_env": self._kedro_environment, **facts}),
             "parameters": redacted(parameters(self._parameters).content),
             "started": int(time.time() * 1000),
+            "machine": machine(),
         }
         execution = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex}"
         self._journal = Journal.begin(folder / OUTBOX / execution, header)
         limits = {name: os.environ.get(name, value) for name, value in HTTP_LIMITS.items()}
         self._set_environment({EXECUTION_VARIABLE: str(self._journal.folder), URI_VARIABLE: store.uri, **limits})
         send_leftovers(folder / OUTBOX, store.uri)
+        # The run of a registered model stays as it is: a retraining is not repeated when nothing has changed.
+        self._repeatable = RETRAINING not in pipeline.all_outputs()
+        if self._repeatable:
+            close_repeated(folder, self._journal)
         self._log_execution(self._journal)
         # Ctrl-C and SIGTERM do not reach Kedro's error hook, but they end the interpreter, which calls this.
         atexit.register(self._end, "KILLED")
@@ -100,16 +104,20 @@ class TrackingHook:
 
     @hook_impl
     def on_pipeline_error(self, error: Exception) -> None:
-        """Close the run as failed, with the error as a tag."""
+        """Close the run as failed, with the error as a tag; a mistyped parameter leaves no run."""
+        withdraw = False
         if self._journal is not None:
+            parent = parent_of(self._journal)
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:MAX_ERROR_LENGTH]
-            self._journal.append(parent_of(self._journal), "tags", {"error": reason})
-        self._end("FAILED")
+            self._journal.append(parent, "tags", {"error": reason})
+            refused = any(isinstance(cause, ConfigurationError) for cause in causes(error))
+            withdraw = refused and self._journal.keys <= {parent["key"]}  # nothing was computed
+        self._end("FAILED", withdraw=withdraw)
 
     def _log_execution(self, journal: Journal) -> None:
         """Log the parameters, which are needed to repeat the run, and the installed packages."""
         parent = parent_of(journal)
-        with TemporaryDirectory() as temporary:
+        with temporary_folder() as temporary:
             values, packages = Path(temporary) / "parameters.json", Path(temporary) / "packages.txt"
             values.write_text(json.dumps(redacted(self._parameters), indent=1) + "\n", encoding="utf-8")
             packages.write_text(installed_packages(), encoding="utf-8")
@@ -117,11 +125,15 @@ class TrackingHook:
                 journal.append(parent, "artifact", {"file": file.name}, [file])
         send(journal)
 
-    def _end(self, status: str) -> None:
+    def _end(self, status: str, *, withdraw: bool = False) -> None:
         if self._journal is None:
             return
         journal, self._journal = self._journal, None
+        if status == "FINISHED" and self._repeatable:
+            leave_note(self._project_path / self._config.folder, journal)
         journal.end(parent_of(journal), status)
+        if withdraw:
+            journal.append(parent_of(journal), "withdraw", {})
         sent = send(journal, now=True)
         journal.close()
         if not sent:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from idbpd.datasets.atomic import replacing
-from idbpd.tracking.redaction import redacted
+from idbpd.datasets.partial import partial_path
+from idbpd.redaction import redacted
 
 ENTRY = "entry.json"
 HEADER = "execution.json"
@@ -49,12 +50,19 @@ class Journal:
 
     @classmethod
     def begin(cls, folder: Path, header: Mapping[str, Any]) -> "Journal":
-        """Create a journal and hold its lock until `close`, so that others see that the execution is alive."""
-        folder.mkdir(parents=True)
+        """Create a journal and hold its lock until `close`, so that others see that the execution is alive.
+
+        It gets its name when it is complete: a folder without a header is what a killed process left.
+        """
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = partial_path(folder)
+        partial.mkdir()
+        alive = (partial / _ALIVE).open("w")
+        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _write(partial / HEADER, header)
+        partial.rename(folder)
         journal = cls(folder)
-        journal._alive = (folder / _ALIVE).open("w")
-        fcntl.flock(journal._alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _write(folder / HEADER, header)
+        journal._alive = alive
         return journal
 
     @property
@@ -73,7 +81,7 @@ class Journal:
             else:
                 _link_or_copy(str(file), str(partial / file.name))
         safe = redacted(content) if kind in REDACTED else content
-        entry = {"run": {**run, "tags": redacted(run["tags"])}, "kind": kind, "content": safe}
+        entry = {"run": _safe_run(run), "kind": kind, "content": safe}
         (partial / ENTRY).write_text(json.dumps(entry), encoding="utf-8")
         partial.rename(self.folder / name)
 
@@ -110,6 +118,11 @@ class Journal:
         path = self.folder / RUNS
         return _read(path) if path.exists() else {}
 
+    @property
+    def keys(self) -> set[str]:
+        """The keys of all runs that the execution has logged something to, sent or not."""
+        return {*self.runs, *(entry.run["key"] for entry in self.entries())}
+
     def add_run(self, key: str, run_id: str) -> None:
         """Store the id of a run."""
         _write(self.folder / RUNS, {**self.runs, key: run_id})
@@ -134,12 +147,25 @@ class Journal:
     def close(self) -> None:
         """Release the lock, and delete the journal if everything was sent."""
         if next(self.entries(), None) is None and not (self.folder / REJECTED).exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
-            with suppress(OSError):
-                self.folder.parent.rmdir()  # succeeds only if this was the last journal
+            remove_journal(self.folder)
         if self._alive is not None:
             self._alive.close()
             self._alive = None
+
+
+def _safe_run(run: Mapping[str, Any]) -> dict[str, Any]:
+    """A run without credentials; its key stays, by which it is found again."""
+    return {name: redacted(value) if name in {"tags", "parameters"} else value for name, value in run.items()}
+
+
+def remove_journal(folder: Path) -> None:
+    """Remove the folder of a journal. It is renamed first, so that a partly deleted one never looks like a journal."""
+    gone = partial_path(folder)
+    with suppress(OSError):  # another process has just removed it
+        folder.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
+    with suppress(OSError):
+        folder.parent.rmdir()  # succeeds only if this was the last journal
 
 
 def _link_or_copy(source: str, target: str) -> None:

@@ -6,7 +6,6 @@ import shutil
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import mlflow
@@ -19,9 +18,10 @@ from mlflow.types.schema import AnyType
 from safetensors.torch import save_file
 
 from idbpd.datasets.atomic import replacing
+from idbpd.datasets.partial import partial_path, temporary_folder
 from idbpd.experiment.features import encoding
 from idbpd.mtl import AnsweredTask, ExportedModel
-from idbpd.tracking.model_files import model_tags
+from idbpd.tracking.model_files import COMPILED, WHY_COMPILED, model_tags
 from idbpd.tracking.network_code import network_code
 from idbpd.tracking.runs import child_run, track
 
@@ -61,7 +61,7 @@ class TrackedModelDataset(AbstractDataset[ExportedModel, str]):
 
     def save(self, data: ExportedModel) -> None:
         """Write the folder, then log it."""
-        partial = self._path.with_name(f".partial-{os.getpid()}-{self._path.name}")
+        partial = partial_path(self._path)
         shutil.rmtree(partial, ignore_errors=True)
         try:
             _write(data, partial)
@@ -104,7 +104,7 @@ def _write(model: ExportedModel, folder: Path) -> None:
         "tasks": [{"name": task.name, "outputs": task.outputs, **asdict(task.meaning)} for task in model.tasks],
         "encoding": model.encoding,
     }
-    with TemporaryDirectory() as temporary:
+    with temporary_folder() as temporary:
         weights, code = Path(temporary) / "weights.safetensors", Path(temporary) / SERVED_MODEL.name
         described = Path(temporary) / "description.json"
         save_file(network.tensors, weights)
@@ -121,6 +121,7 @@ def _write(model: ExportedModel, folder: Path) -> None:
             # Listed here because MLflow needs ten seconds to infer them. The build of torch (+cpu) is left out.
             pip_requirements=[f"{package}=={version(package).partition('+')[0]}" for package in REQUIREMENTS],
         )
+    (folder / COMPILED).write_text(WHY_COMPILED, encoding="utf-8")
 
 
 def _inputs(model: ExportedModel) -> Schema:

@@ -13,19 +13,22 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
 from idbpd.errors import DataError
-from idbpd.tracking.redaction import redact
+from idbpd.redaction import redact
 
 FILES_TAG = "model_files"  # SHA-256 of every file, as JSON
 SHA256_TAG = "model_sha256"  # SHA-256 of that JSON: one value for all files
 # MLflow adds this file when it downloads a model.
 ADDED_BY_DOWNLOAD = {"registered_model_meta"}
-# Python writes this folder when a model is loaded, and would run altered code from it in place of the model's code.
+# Python would write this folder when a model is loaded, and run altered code from it in place of the model's code. A
+# file of that name keeps it from both, so a folder is what somebody planted. Older models have no such file; their
+# folders are removed from the copy that is loaded.
 COMPILED = "__pycache__"
+WHY_COMPILED = "This file keeps Python from writing compiled code here, and from running it.\n"
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every file of a model, by its path in the folder."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and COMPILED not in path.parts)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
     hashes = {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     return {name: value for name, value in hashes.items() if name not in ADDED_BY_DOWNLOAD}
 
@@ -37,12 +40,15 @@ def model_tags(folder: Path) -> dict[str, str]:
 
 
 def require_unaltered(folder: Path, tags: Mapping[str, str], name: str) -> None:
-    """Raise a `DataError` unless the files in ``folder`` match the hashes in the tags."""
+    """Raise a `DataError` unless the files in ``folder``, a copy of the model, match the hashes in the tags."""
     if FILES_TAG not in tags or SHA256_TAG not in tags:
         raise DataError(f"{name} has no tag {SHA256_TAG!r}: it was not logged by this project and cannot be trusted")
     if hashlib.sha256(tags[FILES_TAG].encode()).hexdigest() != tags[SHA256_TAG]:
         raise DataError(f"{name}: the tags {FILES_TAG!r} and {SHA256_TAG!r} contradict each other; one was altered")
-    logged, found = json.loads(tags[FILES_TAG]), file_hashes(folder)
+    logged = json.loads(tags[FILES_TAG])
+    if COMPILED not in logged:
+        _remove_compiled(folder)
+    found = file_hashes(folder)
     for file in sorted({*logged, *found}):
         if file not in found:
             raise DataError(f"{name}: the file {file} was removed after the model was logged")
@@ -72,14 +78,13 @@ def verify_model(uri: str, target: Path | None = None) -> Path:
         local = Path(mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=str(target)))
     except (MlflowException, OSError) as error:
         raise DataError(redact(f"cannot load the model {uri}: {error}")) from error
-    _remove_compiled(local)
     require_unaltered(local, tags, uri)
     return local
 
 
 def verified_copy(folder: Path, tags: Mapping[str, str], target: Path) -> Path:
     """Copy a model folder, and check the copy against the hashes in the tags."""
-    copy = Path(shutil.copytree(folder, target / folder.name, ignore=shutil.ignore_patterns(COMPILED)))
+    copy = Path(shutil.copytree(folder, target / folder.name))
     require_unaltered(copy, tags, str(folder))
     return copy
 

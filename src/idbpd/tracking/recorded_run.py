@@ -1,7 +1,6 @@
 """Load everything about a tracked run that is needed to repeat it."""
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,6 +11,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_PARENT_RUN_ID
 from safetensors.torch import load
 
+from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError
 
 WEIGHTS, RESULTS = "weights.safetensors", ("certificate", "quality")
@@ -29,7 +29,7 @@ class RecordedRunDataset(AbstractDataset[NoReturn, dict[str, Any]]):
         """Read the run and its artifacts from the store."""
         child = _child(self._run())
         parent = MlflowClient().get_run(child.data.tags[MLFLOW_PARENT_RUN_ID])
-        with tempfile.TemporaryDirectory(prefix="idbpd-") as folder:
+        with temporary_folder() as folder:
             parameters = json.loads(_artifact(parent, "parameters.json", folder))
             packages = _artifact(parent, "packages.txt", folder).decode()
             results = {name: json.loads(_artifact(child, f"{name}.json", folder)) for name in RESULTS}

@@ -12,10 +12,12 @@ from kedro.pipeline import Pipeline
 from idbpd.datasets.table_checks import as_table
 from idbpd.errors import ConfigurationError
 from idbpd.exit_codes import NothingToDo
+from idbpd.experiment.checkpoints import clear_checkpoints
 from idbpd.experiment.provenance import changed, program_fingerprints
 from idbpd.experiment.splitting.fingerprint import data_sha256
+from idbpd.redaction import redact
 from idbpd.tracking.connection import connect
-from idbpd.tracking.redaction import redact
+from idbpd.tracking.leftovers import send_leftovers
 from idbpd.tracking.registry import last_judged, registered_name
 from idbpd.tracking.retraining import RetrainingDataset
 
@@ -54,7 +56,7 @@ class RetrainingHook:
             raise ConfigurationError(
                 "parameter 'split.test_fraction' = 0 leaves no test data; a retraining needs them for its gates"
             )
-        connect(self._context.project_path, self._context.config_loader, "a retraining")
+        self._connection = connect(self._context.project_path, self._context.config_loader, "a retraining")
         outcome = catalog[RETRAINING]
         assert isinstance(outcome, RetrainingDataset)
         _report_killed(outcome)
@@ -74,6 +76,7 @@ class RetrainingHook:
                     f"({last.verdict} {last.created:%Y-%m-%d %H:%M} UTC); train anyway with --params retrain.force=true"
                 )
                 outcome.record("unchanged", message, model=registered_name(dataset), version=last.number)
+                self._finish_killed(pipeline, catalog)
                 raise NothingToDo(message)
             why = f"changed since version {last.number}: {', '.join(kinds)}"
         logger.info("retraining %s: %s", dataset, why)
@@ -86,6 +89,11 @@ class RetrainingHook:
             outcome = catalog[RETRAINING]
             assert isinstance(outcome, RetrainingDataset)
             outcome.record("failed", redact(f"failed: {type(error).__name__}: {' '.join(str(error).split())}"))
+
+    def _finish_killed(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
+        """Send and clear what the last retraining left if it was killed after its verdict: there will be no other."""
+        clear_checkpoints(catalog.get(name) for name in sorted(pipeline.inputs()))
+        send_leftovers(self._connection.outbox, self._connection.store.uri)
 
     def _parameters_of(self, pipeline: Pipeline) -> dict[str, Any]:
         """The parameters that a node of the pipeline uses; changes of others do not matter."""

@@ -4,7 +4,6 @@ import json
 import logging
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 import mlflow
@@ -14,10 +13,11 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST, ErrorCode
 
+from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError, DataError
+from idbpd.redaction import redact
 from idbpd.tracking.model import hash_file_of
 from idbpd.tracking.model_files import verified_copy, verify_model
-from idbpd.tracking.redaction import redact
 from idbpd.tracking.store import URI_VARIABLE, address, is_reachable
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class VerifiedModel:
     @classmethod
     def at(cls, uri: str) -> "VerifiedModel":
         """Verify and load the model at this address."""
-        with TemporaryDirectory(prefix="idbpd-model-") as folder:
+        with temporary_folder() as folder:
             return cls(verify_model(uri, Path(folder)))
 
     @property
@@ -99,7 +99,7 @@ class ScoringModelDataset(AbstractDataset[NoReturn, VerifiedModel]):
             )
         hashes = hash_file_of(self._last)
         tags = json.loads(hashes.read_text(encoding="utf-8")) if hashes.exists() else {}
-        with TemporaryDirectory(prefix="idbpd-model-") as folder:
+        with temporary_folder() as folder:
             model = VerifiedModel(verified_copy(self._last, tags, Path(folder)))
         logger.info("scoring with the last trained model, %s", self._last)
         return model

@@ -11,10 +11,12 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
 
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.folders import require_writable
-from idbpd.tracking.redaction import redact, without_user
+from idbpd.redaction import redact, without_user
+from idbpd.tracking.sqlite_file import make_whole
 
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 DATABASE = "mlflow.db"
@@ -36,23 +38,26 @@ def open_store(uri: str | None, folder: Path, experiment: str) -> Store:
     Without a URI it is an SQLite file in ``folder``, by its absolute path, so that it does not depend on the working
     directory. Artifacts of a local store are kept next to its database; MLflow would use the working directory.
 
-    A local store is created at once, and a `ConfigurationError` says what is wrong with it. A server is not contacted:
-    it may be down now and up again before the run ends.
+    A local store is created at once, whole or not at all, and a `ConfigurationError` says what is wrong with it. A
+    server is not contacted: it may be down now and up again before the run ends.
     """
     if uri is None:
         require_writable(folder)
         folder.mkdir(parents=True, exist_ok=True)
         uri = f"sqlite:///{folder / DATABASE}"
+    database = _database_of(uri)
     artifacts = None
-    if uri.startswith("sqlite:") and (database := make_url(uri).database):
-        require_writable(Path(database).resolve().parent)
-        artifacts = (Path(database).resolve().parent / "artifacts").as_uri()
+    if database is not None:
+        require_writable(database.parent)
+        artifacts = (database.parent / "artifacts").as_uri()
     mlflow.set_tracking_uri(uri)
     if not _is_server(uri):
         try:
-            # Create the tables now: several processes that create them at the same time would fail.
+            if database is not None and artifacts is not None:
+                database.parent.mkdir(parents=True, exist_ok=True)
+                make_whole(database, artifacts)
             experiment_of(MlflowClient(uri), experiment, artifacts)
-        except MlflowException as error:
+        except (MlflowException, SQLAlchemyError, OSError) as error:
             raise ConfigurationError(redact(f"cannot track runs in {uri!r}: {error}")) from error
     return Store(uri, artifacts)
 
@@ -96,6 +101,12 @@ def is_reachable(uri: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _database_of(uri: str) -> Path | None:
+    """The file of an SQLite store; None for any other store."""
+    database = make_url(uri).database if uri.startswith("sqlite:") else None
+    return None if database is None or database == ":memory:" else Path(database).resolve()
 
 
 def _is_server(uri: str) -> bool:

@@ -17,10 +17,9 @@ def synchronise(project: Path, config: TrackingSettings) -> str:
         return "nothing to send"
     uri = os.environ.get(URI_VARIABLE) or config.tracking_uri
     store = open_store(uri, project / config.folder, config.experiment)
-    os.environ[URI_VARIABLE] = store.uri
     for name, value in HTTP_LIMITS.items():
         os.environ.setdefault(name, value)
-    if send_leftovers(outbox, store.uri):
+    if send_leftovers(outbox, store.uri, of_all_machines=True):
         raise ConfigurationError(
             f"the tracking store at {address(store.uri)} cannot be reached; its entries stay in {outbox}"
         )

@@ -2,12 +2,12 @@
 
 import logging
 import os
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from idbpd.datasets.partial import temporary_folder
 from idbpd.datasets.table_checks import as_table
 from idbpd.experiment.benchmark_results import JobResult
 from idbpd.experiment.content_store import ContentStore
@@ -70,7 +70,7 @@ def run_cells(
         "training": training,
     }
     settings = [_setting(name, benchmark, blocks, model, compute) for name in benchmark.settings]
-    with tempfile.TemporaryDirectory(prefix="idbpd-benchmark-") as folder:
+    with temporary_folder() as folder:
         arenas = [
             arena
             for dataset in benchmark.datasets

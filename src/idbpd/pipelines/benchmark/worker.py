@@ -21,6 +21,7 @@ from idbpd.mtl import MultiTaskData
 from idbpd.optim import Oracle, Solution, solve
 from idbpd.pipelines.benchmark.jobs import Calibration, Job, MethodRun
 from idbpd.pipelines.benchmark.observer import FEASIBLE, Observer, thinned
+from idbpd.redaction import without_secrets
 
 # A run ends when its time is over, not after a number of steps.
 NO_LIMIT = 10**9
@@ -152,7 +153,7 @@ def _parameters(job: MethodRun) -> dict[str, Any]:
         "tolerance": arena.budget.tolerance,
         "start": setting.training.start,
         "problem": setting.problem.model_dump(by_alias=True),
-        "model": setting.model.model_dump(),
+        "model": without_secrets(setting.model.model_dump()),
         "tuning": dict(job.tuning),
         "split_sha256": arena.fingerprint["split_sha256"],
         "threads": torch.get_num_threads(),

@@ -5,17 +5,20 @@ import logging
 import os
 import subprocess
 import sys
-import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from safetensors.torch import load_file
 
+from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError
 from idbpd.exit_codes import EXIT_CODES
+from idbpd.experiment.parameters import ModelParameters
 from idbpd.experiment.provenance import code_sha256, installed_packages
 from idbpd.pipelines.reproduction.differences import first_difference, other_conditions
 from idbpd.pipelines.reproduction.program_copy import RAW_DATA, copy_program
+from idbpd.redaction import is_hidden
 
 logger = logging.getLogger(__name__)
 
@@ -23,9 +26,15 @@ logger = logging.getLogger(__name__)
 NOT_INHERITED = ("IDBPD_EXECUTION", "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID")
 
 
-def repeat(recorded: dict[str, Any], project_folder: Path, run_id: str | None) -> dict[str, Any]:
-    """Repeat the run in a temporary folder, with its thread count; where the data differ, stop after the split."""
-    with tempfile.TemporaryDirectory(prefix="idbpd-reproduce-") as name:
+def repeat(
+    recorded: dict[str, Any], project_folder: Path, run_id: str | None, model: ModelParameters
+) -> dict[str, Any]:
+    """Repeat the run in a temporary folder, with its thread count; where the data differ, stop after the split.
+
+    ``model`` are the present parameters: they have the secrets of a network, which are not recorded.
+    """
+    recorded = {**recorded, "parameters": _with_secrets(recorded["parameters"], model)}
+    with temporary_folder() as name:
         folder = Path(name)
         origin = copy_program(project_folder.resolve(), recorded, folder)
         logger.info("repeating run %s with %s", run_id, origin)
@@ -70,6 +79,31 @@ def compare_with_record(recorded: dict[str, Any], repeated: dict[str, Any]) -> d
         "difference": difference,
         "conditions": conditions,
     }
+
+
+def _with_secrets(parameters: dict[str, Any], model: ModelParameters) -> dict[str, Any]:
+    """The recorded parameters with the options that were hidden, as they are set now."""
+    recorded = parameters["model"].get("options") or {}
+    return {
+        **parameters,
+        "model": {**parameters["model"], "options": _filled_in(recorded, model.options, "model.options")},
+    }
+
+
+def _filled_in(recorded: Mapping[str, Any], present: Mapping[str, Any], block: str) -> dict[str, Any]:
+    filled = dict(recorded)
+    for name, value in recorded.items():
+        now = present.get(name)
+        if isinstance(value, Mapping):
+            filled[name] = _filled_in(value, now if isinstance(now, Mapping) else {}, f"{block}.{name}")
+        elif is_hidden(value):
+            if now is None:
+                raise ConfigurationError(
+                    f"the secret '{block}.{name}' of the run is not recorded; set it now, with model.type, in "
+                    "conf/local/parameters.yml or with --params"
+                )
+            filled[name] = now
+    return filled
 
 
 def _run(folder: Path, project: Path, recorded: dict[str, Any], *options: str) -> None:

@@ -9,7 +9,12 @@ def create_pipeline() -> Pipeline:
     """The run is repeated in a folder of its own: nothing of the project's results is touched."""
     return Pipeline(
         [
-            Node(repeat, inputs=["recorded", "project_folder", "params:run_id"], outputs="repeated", name="repeat"),
+            Node(
+                repeat,
+                inputs=["recorded", "project_folder", "params:run_id", "params:model"],
+                outputs="repeated",
+                name="repeat",
+            ),
             Node(
                 compare_with_record,
                 inputs=["recorded", "repeated"],

@@ -23,6 +23,7 @@ from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import Record, Solution, solve
 from idbpd.pipelines.tuning.parameters import TuningParameters
+from idbpd.redaction import left_out
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +146,7 @@ def choose(
     }
     chosen = {name: block.model_dump(mode="json", by_alias=True) for name, block in blocks.items()}
     del chosen["problem"]["alone"]  # no parameter: calibration is done, and its thresholds are what is repeated
+    chosen["model"]["options"] = left_out(chosen["model"]["options"])
     options = {"gamma": best["gamma"], "alpha": best["alpha"]}
     chosen["training"] = {**training.model_dump(mode="json"), "method": METHOD}
     parameters = {"dataset": dataset, "seed": experiment.seed, **chosen, "methods": {METHOD: options}}
