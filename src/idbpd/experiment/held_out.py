@@ -162,6 +162,7 @@ def _in_measure(evidence: Evidence, promise: Promise, task: str, confidence: flo
             "value": None if math.isnan(value) else measure.measure(value),
             "bound": measure.measure(bound) if math.isfinite(bound) else None,
             "alone": None if math.isnan(alone) else measure.measure(alone),
+            "error": None if math.isnan(value) else value,
         },
     }
 

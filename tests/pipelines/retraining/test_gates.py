@@ -44,6 +44,7 @@ UNSEEN: dict[str, Any] = {
             "upper_bound": 1.38,
             "verdict": "HOLDS",
             "rows_needed": None,
+            "measured": None,
         }
     },
     "guesses": {"first": 3.0, "limited": 1.6},
@@ -271,7 +272,8 @@ def test_champion_and_yardstick_are_measured_next_to_the_new_model() -> None:
     ]
     networks = [trained_network(MODEL, test, each) for each in weights]
     alone = {f"limited/{name}": tensor for name, tensor in weights[0].items()}
-    held_out = {"limited": {"slack": None, "reference": 0.01, "verdict": "HOLDS"}}
+    limit = {"slack": None, "alone": None, "reference": 0.01, "verdict": "HOLDS", "measured": None}
+    held_out = {"limited": limit}
     champion = _InUse(networks[1], _InUse(networks[0], version=5))
     compared = measure_champion(
         champion,

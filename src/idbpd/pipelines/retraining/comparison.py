@@ -7,9 +7,11 @@ from torch import Tensor
 
 from idbpd.mtl import Criteria, MultiTaskData
 from idbpd.mtl.bounds import confidence_of_each
+from idbpd.mtl.worst_cases.mean import Mean
 from idbpd.pipelines.retraining.earlier_version import VersionAnswers, comparable_samples
 from idbpd.pipelines.retraining.paired import CONFIDENCE, Paired, compare, exceeds_by
 
+ROUNDING = 1e-9
 Losses = Mapping[str, Tensor]  # of all test samples, by the task's name
 
 
@@ -71,24 +73,38 @@ def broken_limits(
     """The limits of this run that the model in use breaks on the test part.
 
     ``held_out`` has the limits: relative ones, to the model made for the task alone, whose losses ``alone`` gives, or
-    absolute ones. A task that the model in use does not have breaks nothing.
+    absolute ones, in the loss or in the mean error that a measure stands for. A task that the model in use does not
+    have breaks nothing.
     """
     found = []
+    each = confidence_of_each(CONFIDENCE, len(held_out))
     for name, record in held_out.items():
         if asked.reason_against(test[name]) is not None:
             continue
         part = comparable_samples(test, name, asked, criteria)
-        criterion = criteria(part.task)
-        losses = asked.losses(test[name], criteria)[part.samples]
-        slack = record["slack"]
-        if slack is None:
+        criterion, slack, room = criteria(part.task), 0.0, 0.0
+        if record["measured"] is not None:
+            criterion = criterion._replace(worst_case=Mean())
+            losses = asked.errors(part.task, record["measured"]["name"])
+        else:
+            losses = asked.losses(test[name], criteria)[part.samples]
+        if record["alone"] is None:
             # A constant has itself as its worst case: the same bound serves a limit that is a number.
-            reference, slack = losses.new_full(losses.shape, record["reference"]), 0.0
+            reference = losses.new_full(losses.shape, record["reference"])
         else:
             reference = alone(name)[part.samples].double()
-        loss, limit = criterion.worst(losses).value.item(), (1 + slack) * criterion.worst(reference).value.item()
+            slack, room = _room(record)
+        if len(losses) == 0:
+            continue
+        loss = criterion.worst(losses).value.item()
+        limit = (1 + slack) * criterion.worst(reference).value.item() + room
         if loss > limit:
-            each = confidence_of_each(CONFIDENCE, len(held_out))
             bound = exceeds_by(losses, reference, criterion, slack=slack, confidence=each)
-            found.append(BrokenLimit(name, loss, limit, bound, part.words))
+            found.append(BrokenLimit(name, loss, limit, None if bound is None else bound - room, part.words))
     return tuple(found)
+
+
+def _room(record: Mapping[str, Any]) -> tuple[float, float]:
+    """By which share a relative limit is above the loss of the model alone, or by how much where it is no share."""
+    slack, alone, limit = float(record["slack"]), float(record["alone"]), float(record["reference"])
+    return (0.0, limit - alone) if limit > (1 + slack) * alone * (1 + ROUNDING) else (slack, 0.0)

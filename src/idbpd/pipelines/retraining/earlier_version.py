@@ -12,7 +12,8 @@ from torch import Tensor
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.splitting.row_marks import are_seen
-from idbpd.mtl import DISTRIBUTION, AnsweredTask, Criteria, MultiTaskData, Task
+from idbpd.mtl import DISTRIBUTION, SAMPLE_ERRORS, AnsweredTask, Criteria, MultiTaskData, Task
+from idbpd.mtl.metrics import Answered
 
 # With fewer rows that a version has not seen, chance decides the comparison: then all rows count.
 LEAST_UNSEEN = 100
@@ -72,11 +73,20 @@ class VersionAnswers(NamedTuple):
 
     def losses(self, task: Task, criteria: Criteria) -> Tensor:
         """The loss of every sample of a task that can be compared."""
+        return criteria(task).loss.values_of_answers(self._answers_to(task), task.targets)
+
+    def errors(self, task: Task, measure: str) -> Tensor:
+        """The errors whose mean a measure of a task is, one per sample that counts."""
+        answers = self._answers_to(task)
+        answered = Answered(answers, answers, task.targets.double(), task.meaning.scale)
+        return SAMPLE_ERRORS[task.meaning.kind][measure].errors(answered)
+
+    def _answers_to(self, task: Task) -> Tensor:
         columns = list(AnsweredTask.of(task).output_columns)
         answers = torch.from_numpy(self.answers[columns].to_numpy(np.float64, copy=True))
         if task.meaning.kind == "number":
             answers = (answers - task.meaning.center) / task.meaning.scale  # as the targets are
-        return criteria(task).loss.values_of_answers(answers[task.rows], task.targets)
+        return answers[task.rows]
 
 
 class Comparable(NamedTuple):

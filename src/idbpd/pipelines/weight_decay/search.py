@@ -132,16 +132,18 @@ class Search:
     def _try(
         self, experiment: Experiment, tasks: Sequence[str], start: dict[str, Tensor] | None, steps: int
     ) -> tuple[Candidate, dict[str, Tensor]]:
-        """Train the tasks together, each worst case as a share of that of a constant guess, and measure them.
+        """Train the tasks together, so that their constant guesses count the same, and measure them.
 
-        One task alone is trained as it will be for its limit.
+        The priority task has the weight that it has in training: the same weight decay then does the same there. One
+        task alone is trained as it will be for its limit.
         """
         fit, problem = self.parts.fit, experiment.problem
         built = experiment.build(fit, tasks[0], {})
         criteria = criteria_of(problem)
-        shares = {task: 1 / self._guesses[task] for task in tasks if self._guesses[task] > 0}
-        if len(tasks) > 1 and shares:
-            built = built.of_weighted_sum(problem, shares, robust=True)
+        first = self._guesses[tasks[0]]
+        weights_of_tasks = {task: first / self._guesses[task] for task in tasks if self._guesses[task] > 0}
+        if len(tasks) > 1 and first > 0:
+            built = built.of_weighted_sum(problem, weights_of_tasks, robust=True)
         weights = built.initial_weights if start is None else built.placed(start)
         what = tasks[0] if len(tasks) == 1 else "all tasks"
         with Progress(f"weight decay {problem.weight_decay:g}, {what}", steps) as progress:
