@@ -63,17 +63,17 @@ LOSS_MEASURES = ("mean_loss", "worst_case_loss", "maximum_loss", "cvar_loss")
 @torch.no_grad()
 def measure_quality(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, TaskQuality]:
     """The quality of every task on data, by name."""
-    return {task.name: task_quality(task, logits, criteria(task)) for task, logits in _logits(network, data)}
+    return {task.name: task_quality(task, logits, criteria(task)) for task, logits in task_outputs(network, data)}
 
 
 @torch.no_grad()
 def sample_losses(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, Tensor]:
     """The loss of every sample of every task, by the task's name."""
-    return {task.name: criteria(task).loss.values(logits, task.targets) for task, logits in _logits(network, data)}
+    return {task.name: criteria(task).loss.values(logits, task.targets) for task, logits in task_outputs(network, data)}
 
 
-def _logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
-    """Every task and the logits of its samples, on the host: not every device has float64.
+def task_outputs(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
+    """Every task and the outputs for its samples, on the host: not every device has float64.
 
     Rows pass in blocks, as in training, so that measuring needs no more memory.
     """

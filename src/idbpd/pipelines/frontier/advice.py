@@ -1,0 +1,71 @@
+"""The recommendation in words, with the command that trains the model again."""
+
+import pandas as pd
+
+from idbpd.experiment.shown import WORST_CASE, name_of, written
+from idbpd.pipelines.frontier.measured import BY_HAND, CONSTRAINED, EQUAL
+
+
+def advise(frontier: pd.DataFrame, dataset: str, priority: str | None) -> str:
+    """A paragraph per front: which point to take and why, where its model is, and how to train it again.
+
+    ``priority`` is the parameter of the run; without it a plain run has the priority of the data set.
+    """
+    fronts = [front for _, front in frontier.groupby("priority", sort=False)]
+    return "\n".join(_paragraph(front, dataset, priority) for front in fronts)
+
+
+def _paragraph(front: pd.DataFrame, dataset: str, priority: str | None) -> str:
+    name = str(front["priority"].iloc[0])
+    first = front[front["task"] == name]
+    points, chosen = first[first["model"] == CONSTRAINED], first[first["recommended"]]
+    if chosen.empty:
+        return f"{name} first: no point is recommended. {_why_none(points)}"
+    point, equal = chosen.iloc[0], first[first["model"] == EQUAL].iloc[0]
+    eligible = points[points["verdict"].eq("HOLDS") & points["certified"]]
+    best = eligible.sort_values("worst_case_loss").iloc[0]
+    why = (
+        "of the points whose limits hold it has the smallest"
+        if best["slack"] == point["slack"]
+        else f"it is the tightest of the points whose limits hold that is within one standard error of the best "
+        f"(slack {best['slack']:g}: {written(WORST_CASE, best['worst_case_loss'])}) in the"
+    )
+    command = f"--params {','.join(_parameters(front, point, dataset, priority))}"
+    return "\n".join(
+        [
+            f"{name} first: slack {point['slack']:g} is recommended; {why} worst-case loss of {name} on unseen data, "
+            f"{_with_error(point)} (equal weights: {_with_error(equal)}).",
+            f"  its model: {point['folder']}; its tracked run has the tags priority={name} and "
+            f"slack={point['slack']:g}",
+            f"  train it alone: kedro run {command}",
+            f"  train, check and register it: kedro run --pipeline retrain {command}",
+            "  (with the other parameters of this run, if it had any)",
+        ]
+    )
+
+
+def _parameters(front: pd.DataFrame, point: pd.Series, dataset: str, priority: str | None) -> list[str]:
+    """The parameters with which a plain run has the limits of a point."""
+    names = ["calibration.slack", *front["limit_set_by"].dropna().unique()]
+    slacks = [f"{name}={point['slack']:g}" for name in dict.fromkeys(names) if name != BY_HAND]
+    is_own = bool(front["own_priority"].iloc[0]) and priority is None
+    return [f"dataset={dataset}", *slacks, *([] if is_own else [f"priority={point['priority']}"])]
+
+
+def _why_none(points: pd.DataFrame) -> str:
+    if not points["certified"].any():
+        return "No point has a certificate: training.max_steps may be too small."
+    shown = points[points["certified"] & points["verdict"].eq("NOT SHOWN")]
+    if not shown.empty:
+        slack = shown["slack"].max()
+        return (
+            f"The limits of slack {slack:g} are kept on the test part, but it is too small to show that they hold: "
+            "more test rows are needed, or looser limits."
+        )
+    return f"On unseen data no certified point keeps its limits: try slacks above {points['slack'].max():g}."
+
+
+def _with_error(row: pd.Series) -> str:
+    measure = str(row["measure"])
+    loss = f"{written(WORST_CASE, row['worst_case_loss'])} ± {row['worst_case_loss_se']:.4f}"
+    return f"{loss}, {name_of(measure)} {written(measure, row['value'])}"
