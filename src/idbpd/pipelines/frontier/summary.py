@@ -5,34 +5,37 @@ import pandas as pd
 from idbpd.experiment.shown import WORST_CASE, name_of, written
 from idbpd.pipelines.frontier.measured import ALONE, CONSTRAINED
 
+BY_MODEL = ["model", "slack", "weight"]
+
 
 def summarise(frontier: pd.DataFrame) -> pd.DataFrame:
     """A row per model: the priority task on unseen data with standard errors, and the others relative to alone."""
-    several = frontier["priority"].nunique() > 1
+    fronts = [front for _, front in frontier.groupby("priority", sort=False)]
     rows = []
-    for _, front in frontier.groupby("priority", sort=False):
+    for front in fronts:
         limits = front["model"] == CONSTRAINED
-        ordered = pd.concat([front[limits], front[~limits]])
-        for _, model in ordered.groupby(["model", "slack", "weight"], sort=False, dropna=False):
-            first = model[model["task"] == model["priority"]].iloc[0]
-            rows.append({**({"first": first["priority"]} if several else {}), **_row(model, first)})
+        for _, model in pd.concat([front[limits], front[~limits]]).groupby(BY_MODEL, sort=False, dropna=False):
+            rows.append(_row(model, several=len(fronts) > 1))
     return pd.DataFrame(rows).fillna("")
 
 
-def _row(model: pd.DataFrame, first: pd.Series) -> dict[str, str]:
-    measure = str(first["measure"])
-    others = model[model["task"] != first["priority"]]
+def _row(model: pd.DataFrame, *, several: bool) -> dict[str, str]:
+    first = model[model["task"] == model["priority"]].iloc[0]
+    others = model[model["task"] != model["priority"]]
+    measure, priority = str(first["measure"]), str(first["priority"])
+    worst = _with_error(WORST_CASE, first["worst_case_loss"], first["worst_case_loss_se"])
+    usual = _with_error(measure, first["value"], first["value_se"])
+    of_priority = (
+        {"first": priority, "worst case": worst, "usual measure": f"{usual} {name_of(measure)}"}
+        if several
+        else {f"{priority}: worst case": worst, f"{priority}: {name_of(measure)}": usual}
+    )
+    relative = zip(others["task"], others["relative"], strict=True)
     return {
         "model": _named(first),
-        f"{first['priority']}: worst case": _with_error(
-            WORST_CASE, first["worst_case_loss"], first["worst_case_loss_se"]
-        ),
-        f"{first['priority']}: {name_of(measure)}": _with_error(measure, first["value"], first["value_se"]),
+        **of_priority,
         "limits": _or_nothing(first["verdict"]),
-        **{
-            f"{task} / alone": f"{relative:.3f}"
-            for task, relative in zip(others["task"], others["relative"], strict=True)
-        },
+        **{f"{task} / alone": f"{value:.3f}" for task, value in relative},
         "residual": f"{first['residual']:.1e}" if first["model"] == CONSTRAINED else "",
         "solver": _or_nothing(first["status"]),
     }
