@@ -61,8 +61,8 @@ TABLE = _table()
 def _fronts(priorities: list[str], parts: TableSplit, **more: Any) -> list[Front]:
     experiment = Experiment(ModelParameters(hidden=2), PROBLEM, COMPUTE, seed=0, fingerprint=parts.fingerprint)
     calibrated = calibrate(parts.train, CALIBRATION, experiment)
-    shared = (FRONTIER, CALIBRATION, TRAINING, DIVISION, experiment)
-    return train_fronts(priorities, TABLE, parts.train, parts.test, *calibrated, *shared, **more)
+    data = (TABLE, parts.train, parts.test, *calibrated)
+    return train_fronts(priorities, *data, FRONTIER, CALIBRATION, TRAINING, DIVISION, experiment, **more)
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +207,10 @@ def test_the_advice_says_which_why_and_how() -> None:
     [
         ((0.5, 0.5, "HOLDS", False, False), "No point has a certificate: training.max_steps may be too small"),
         ((0.5, 0.5, "NOT SHOWN", True, False), "slack 0.5 are kept on the test part, but it is too small to show"),
-        ((0.5, 0.5, "BROKEN", True, False), "no certified point keeps its limits: try slacks above 0.5"),
+        (
+            (0.5, 0.5, "BROKEN", True, False),
+            "no certified point keeps its limits; more training rows may help",
+        ),
     ],
 )
 def test_the_advice_says_why_there_is_none(point: tuple[float, float, str, bool, bool], why: str) -> None:

@@ -35,8 +35,8 @@ def _paragraph(front: pd.DataFrame, dataset: str, priority: str | None) -> str:
         [
             f"{name} first: slack {point['slack']:g} is recommended; {why} worst-case loss of {name} on unseen data, "
             f"{_with_error(point)} (equal weights: {_with_error(equal)}).",
-            f"  its model: {point['folder']}; its tracked run has the tags priority={name} and "
-            f"slack={point['slack']:g}",
+            f"  its model: {point['folder']}/model, in the folder below; its tracked run has the tags priority={name} "
+            f"and slack={point['slack']:g}",
             f"  train it alone: kedro run {command}",
             f"  train, check and register it: kedro run --pipeline retrain {command}",
             "  (with the other parameters of this run, if it had any)",
@@ -53,16 +53,18 @@ def _parameters(front: pd.DataFrame, point: pd.Series, dataset: str, priority: s
 
 
 def _why_none(points: pd.DataFrame) -> str:
+    """What is in the way, and what may help."""
     if not points["certified"].any():
         return "No point has a certificate: training.max_steps may be too small."
     shown = points[points["certified"] & points["verdict"].eq("NOT SHOWN")]
+    room = "calibration.reserve=0.5 leaves half of the slack unused in training"
     if not shown.empty:
-        slack = shown["slack"].max()
+        slacks = ", ".join(f"{slack:g}" for slack in shown["slack"])
         return (
-            f"The limits of slack {slack:g} are kept on the test part, but it is too small to show that they hold: "
-            "more test rows are needed, or looser limits."
+            f"The limits of slack {slacks} are kept on the test part, but it is too small to show that they hold; more "
+            f"test rows would, and {room}."
         )
-    return f"On unseen data no certified point keeps its limits: try slacks above {points['slack'].max():g}."
+    return f"On unseen data no certified point keeps its limits; more training rows may help, and {room}."
 
 
 def _with_error(row: pd.Series) -> str:

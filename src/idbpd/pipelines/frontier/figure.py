@@ -1,7 +1,9 @@
 """The fronts as a picture: what the priority task gains, and what the others pay."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,6 +13,7 @@ from idbpd.pipelines.frontier.measured import ALONE, CONSTRAINED, EQUAL, FIXED
 
 TWO_SIDED = 1.96  # standard errors on either side: 95 %, if errors are normal
 PANEL = (5.2, 3.6)
+CLOSE = 0.05  # of the width or height of a panel: nearer points share a label
 VERDICTS = {"HOLDS": "C2", "NOT SHOWN": "C1", "BROKEN": "C3"}  # the fill of a point
 CAPTION = (
     "Unseen data. Bars: 95 % (1.96 bootstrap standard errors over the test samples, the same draws for all models). "
@@ -89,9 +92,27 @@ def _draw(axes: Axes, models: pd.DataFrame, column: _Column) -> None:
     chosen = points[points["recommended"]]
     if len(chosen):
         axes.plot(chosen["x"], chosen[column.value], "o", mfc="none", mec="black", ms=14, label="recommended")
-    for _, point in points.iterrows():
-        at = (point["x"], point[column.value])
-        axes.annotate(f"{point['slack']:g}", at, xytext=(6, 6), textcoords="offset points", fontsize="small")
+    for slacks, at in _labels(points["slack"].tolist(), points["x"].tolist(), points[column.value].tolist(), axes):
+        axes.annotate(slacks, at, xytext=(6, 6), textcoords="offset points", fontsize="small")
+
+
+def _labels(
+    slacks: list[float], x: list[float], y: list[float], axes: Axes
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    """The slacks of neighbours that are too close for labels of their own, together, and where they are."""
+    width, height = np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())
+    together: list[int] = []
+    for at in range(len(slacks)):
+        first = together[0] if together else at
+        if abs(x[at] - x[first]) > CLOSE * width or abs(y[at] - y[first]) > CLOSE * height:
+            yield _label(slacks, together), (x[first], y[first])
+            together = []
+        together.append(at)
+    yield _label(slacks, together), (x[together[0]], y[together[0]])
+
+
+def _label(slacks: list[float], together: list[int]) -> str:
+    return ", ".join(f"{slacks[at]:g}" for at in together)
 
 
 def _bars(axes: Axes, models: pd.DataFrame, column: _Column, colour: str) -> None:

@@ -1,0 +1,162 @@
+"""``kedro run --pipeline frontier`` on a small table: what it prints, leaves behind and tracks."""
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from idbpd.tracking import verify_model
+from tests.kedro_project import KedroProject, read_until
+
+pytestmark = [pytest.mark.xdist_group("frontier"), pytest.mark.slow]
+
+FRONTIER = ("run", "--pipeline", "frontier")
+PARAMS = (
+    "dataset=shop,split.test_fraction=0.5,calibration.max_steps=400,training.max_steps=400,problem.weight_decay=0.01,model.hidden=3,"
+    "frontier.slacks=0.05+0.5,frontier.weights=0.8"
+)
+SOURCE = {
+    "shop": {
+        "type": "idbpd.datasets.TabularDataset",
+        "filepath": "data/01_raw/shop.csv",
+        "tasks": {"churn": "churned", "spend": "next_month"},
+    }
+}
+SIX = ("objective", "constraint", "stationarity", "infeasibility", "slackness", "multiplier")
+
+
+def _shop(project: KedroProject) -> KedroProject:
+    draws = np.random.default_rng(0)
+    columns = draws.normal(size=(600, 3))
+    table = pd.DataFrame(columns.round(3), columns=["visits", "basket", "age"])
+    table["churned"] = np.where(columns @ [1, -1, 0.2] + 0.5 * draws.normal(size=600) > 0, "yes", "no")
+    table["next_month"] = (20 + columns @ [3, 2, -1] + 4 * draws.normal(size=600)).round(2)
+    (project.data / "01_raw").mkdir(parents=True, exist_ok=True)
+    table.to_csv(project.data / "01_raw/shop.csv", index=False)
+    project.configure("sources.yml", SOURCE)
+    return project
+
+
+class Finished(NamedTuple):
+    project: KedroProject
+    output: str
+
+    @property
+    def reports(self) -> Path:
+        return self.project.data / "08_reporting/shop"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    project = _shop(KedroProject.copied_to(tmp_path_factory.mktemp("frontier") / "project"))
+    return Finished(project, project.kedro_process(*FRONTIER, params=PARAMS))
+
+
+def test_it_prints_the_points_what_to_take_and_where_to_look(finished: Finished) -> None:
+    for text in (
+        "shop: trade-offs on unseen data",
+        "slack 0.05",
+        "fixed weights 0.8",
+        "equal weights 0.5",
+        "each alone",
+        "churn first: slack",
+        "kedro run --params dataset=shop,calibration.slack=",
+        "kedro run --pipeline retrain --params dataset=shop,calibration.slack=",
+        "models and certificates: data/06_models/shop/frontier",
+        "all numbers: data/08_reporting/shop/frontier.csv",
+        "figure: data/08_reporting/shop/frontier.png",
+    ):
+        assert text in finished.output
+    with Image.open(finished.reports / "frontier.png") as picture:
+        assert picture.width > 500
+
+
+def test_every_point_is_a_tracked_run_with_all_results(finished: Finished) -> None:
+    client, runs = finished.project.tracked_runs()
+    points = {run.data.tags["slack"]: run for run in runs if "slack" in run.data.tags}
+    assert set(points) == {"0.05", "0.5"}
+    frame = pd.read_csv(finished.reports / "frontier.csv")
+    for slack, run in points.items():
+        tags = {name: run.data.tags[name] for name in ("dataset", "method", "seed", "priority", "pipeline")}
+        assert tags == {
+            "dataset": "shop",
+            "method": "idbpd",
+            "seed": "0",
+            "priority": "churn",
+            "pipeline": "frontier",
+        }
+        assert run.info.status == "FINISHED"
+        assert run.data.tags["verdict"] in ("HOLDS", "NOT SHOWN", "BROKEN")
+        assert {f"final_{name}" for name in SIX} | set(SIX) < set(run.data.metrics)
+        assert len(client.get_metric_history(run.info.run_id, "objective")) > 1
+        assert math.isfinite(float(run.data.params["threshold"]))
+        first = frame[(frame["slack"] == float(slack)) & (frame["task"] == "churn")].iloc[0]
+        assert run.data.metrics["test_churn_worst_case_loss"] == pytest.approx(first["worst_case_loss"], rel=1e-12)
+        assert run.data.metrics["test_churn_accuracy"] == pytest.approx(first["value"], rel=1e-12)
+    limits = {slack: float(run.data.params["threshold"]) for slack, run in points.items()}
+    assert limits["0.5"] / 1.5 == pytest.approx(limits["0.05"] / 1.05, rel=1e-12)
+
+
+def test_the_model_of_a_point_can_be_registered_and_scores_rows(finished: Finished, tmp_path: Path) -> None:
+    project = finished.project
+    client, runs = project.tracked_runs()
+    (point,) = [run for run in runs if run.data.tags.get("slack") == "0.5"]
+    name = "idbpd-shop"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_TRACKING_URI", client.tracking_uri)
+        version = mlflow.register_model(point.data.tags["model_uri"], name)
+        verify_model(f"models:/{name}/{version.version}", tmp_path)
+    assert f" {version.version} " in project.kedro("models", "--dataset", "shop")
+    scored = tmp_path / "scores.csv"
+    where = f"dataset=shop,input={project.data / '01_raw/shop.csv'},output={scored}"
+    project.kedro("run", "--pipeline", "predict", params=f"{where},model_uri=models:/{name}/{version.version}")
+    answers = pd.read_csv(scored)
+    assert len(answers) == 600
+    truths = pd.read_csv(project.data / "01_raw/shop.csv")["churned"]
+    assert (answers["churn"] == truths).mean() > 0.8
+
+
+def test_a_killed_run_continues_and_ends_with_the_same_digits(
+    tracked_project: KedroProject, finished: Finished
+) -> None:
+    project = _shop(tracked_project)
+    with project.started(*FRONTIER, params=PARAMS) as process:
+        read_until(process, "churn first, slack 0.05")
+        process.kill()
+    output = project.kedro_process(*FRONTIER, params=PARAMS)
+    assert "frontier_churn_slack_0.05 is done" in output
+    again = (project.data / "08_reporting/shop/frontier.csv").read_text()
+    assert again == (finished.reports / "frontier.csv").read_text()
+
+
+def test_a_plain_run_has_the_limits_of_the_point_that_it_names(finished: Finished) -> None:
+    project = finished.project
+    params = PARAMS.replace("frontier.slacks=0.05+0.5,frontier.weights=0.8", "calibration.slack=0.5")
+    output = project.kedro("run", "--to-nodes", "calibrate", params=params)
+    assert "kept from" in output  # the calibration of the frontier serves it too
+    _, runs = project.tracked_runs()
+    thresholds = {run.data.params["threshold"] for run in runs if run.data.tags.get("slack") == "0.5"}
+    assert runs[-1].data.params["threshold"] in thresholds
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ("frontier.priorities=chrun", "names the task 'chrun', which does not exist; did you mean 'churn'?"),
+        ("tasks.spend.limit=0.6", "there is no limit to relax: the limits of spend are set by hand"),
+        ("split.test_fraction=0", "parameter 'split.test_fraction' = 0 is not valid for a frontier"),
+        ("frontier.slacks=-0.1", "-0.1 is below 0"),
+    ],
+)
+def test_bad_input_is_one_line_before_anything_is_trained(finished: Finished, params: str, message: str) -> None:
+    output = finished.project.kedro(*FRONTIER, params=f"dataset=shop,{params}", exit_code=1)
+    (line,) = [line for line in output.splitlines() if line.startswith("Error: ")]
+    assert message in line
+    assert "weight decay" not in output
+    assert "alone reaches" not in output
+    assert "Traceback" not in output
