@@ -126,6 +126,11 @@ def test_every_model_has_a_row_per_task_with_errors(measured: Measured) -> None:
     alone = frame[frame["model"] == "each alone"]
     assert (alone["relative"] == 1).all()
     assert (alone["relative_se"] == 0).all()
+    equal = frame[frame["model"] == "equal weights"]
+    assert (equal["against_equal"] == 0).all()
+    losses = frame.merge(equal, on=["priority", "task"], suffixes=("", "_of_equal"))
+    difference = losses["worst_case_loss"] - losses["worst_case_loss_of_equal"]
+    assert np.allclose(difference, losses["against_equal"])
     limited = frame[(frame["model"] == "constrained") & (frame["task"] != frame["priority"])]
     assert limited["verdict_of_task"].isin(["HOLDS", "NOT SHOWN", "BROKEN"]).all()
     assert set(limited.loc[limited["task"] == "third", "limit_set_by"]) == {"hand"}
@@ -181,6 +186,7 @@ def _priority_rows(*points: tuple[float, float, str, bool, bool]) -> pd.DataFram
     shared = {"priority": "a", "own_priority": True, "task": "a", "measure": "accuracy", "value": 0.9, "value_se": 0.01}
     rows: list[dict[str, Any]] = [
         {**shared, "model": "constrained", "slack": slack, "worst_case_loss": loss, "worst_case_loss_se": 0.02}
+        | {"against_equal": loss - 0.7, "against_equal_se": 0.1}
         | {"verdict": verdict, "certified": certified, "recommended": chosen, "folder": f"a_slack_{slack:g}"}
         for slack, loss, verdict, certified, chosen in points
     ]
@@ -194,7 +200,8 @@ def test_the_advice_says_which_why_and_how() -> None:
     text = advise(frame, "mine", None)
     assert "a first: slack 0.1 is recommended; it is the tightest of the points whose limits hold" in text
     assert "best (slack 0.5: 0.5000)" in text
-    assert "0.5200 ± 0.0200, accuracy 90.0% (equal weights: 0.7000 ± 0.0200" in text
+    assert "0.5200 ± 0.0200, accuracy 90.0%. It is 0.1800 ± 0.1000 below that of equal weights" in text
+    assert "(accuracy 90.0%); this may be chance.\n" in text
     assert "kedro run --params dataset=mine,calibration.slack=0.1,tasks.b.slack=0.1\n" in text
     assert "kedro run --pipeline retrain --params dataset=mine,calibration.slack=0.1,tasks.b.slack=0.1\n" in text
     assert "calibration.slack=0.1,tasks.b.slack=0.1,priority=a\n" in advise(frame, "mine", "a")

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from idbpd.experiment.shown import WORST_CASE, name_of, written
-from idbpd.pipelines.frontier.measured import BY_HAND, CONSTRAINED, EQUAL
+from idbpd.pipelines.frontier.measured import BY_HAND, CONSTRAINED, EQUAL, TWO_SIDED
 
 
 def advise(frontier: pd.DataFrame, dataset: str, priority: str | None) -> str:
@@ -34,7 +34,7 @@ def _paragraph(front: pd.DataFrame, dataset: str, priority: str | None) -> str:
     return "\n".join(
         [
             f"{name} first: slack {point['slack']:g} is recommended; {why} worst-case loss of {name} on unseen data, "
-            f"{_with_error(point)} (equal weights: {_with_error(equal)}).",
+            f"{_with_error(point)}. {_against_equal(point, equal)}",
             f"  its model: {point['folder']}/model, in the folder below; its tracked run has the tags priority={name} "
             f"and slack={point['slack']:g}",
             f"  train it alone: kedro run {command}",
@@ -65,6 +65,18 @@ def _why_none(points: pd.DataFrame) -> str:
             f"test rows would, and {room}."
         )
     return f"On unseen data no certified point keeps its limits; more training rows may help, and {room}."
+
+
+def _against_equal(point: pd.Series, equal: pd.Series) -> str:
+    """The difference on the same samples, and whether it may be chance."""
+    difference, error = float(point["against_equal"]), float(point["against_equal_se"])
+    word = "below" if difference <= 0 else "above"
+    chance = "; this may be chance" if abs(difference) <= TWO_SIDED * error else ""
+    measure = str(equal["measure"])
+    return (
+        f"It is {abs(difference):.4f} ± {error:.4f} {word} that of equal weights ({name_of(measure)} "
+        f"{written(measure, equal['value'])}){chance}."
+    )
 
 
 def _with_error(row: pd.Series) -> str:

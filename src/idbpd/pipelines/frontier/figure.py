@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from idbpd.experiment.shown import WORST_CASE, name_of
-from idbpd.pipelines.frontier.measured import ALONE, CONSTRAINED, EQUAL, FIXED
+from idbpd.pipelines.frontier.measured import ALONE, CONSTRAINED, EQUAL, FIXED, TWO_SIDED
 
-TWO_SIDED = 1.96  # standard errors on either side: 95 %, if errors are normal
 PANEL = (5.2, 3.6)
 CLOSE = 0.05  # of the width or height of a panel: nearer points share a label
 VERDICTS = {"HOLDS": "C2", "NOT SHOWN": "C1", "BROKEN": "C3"}  # the fill of a point
@@ -48,12 +48,10 @@ def draw_frontier(frontier: pd.DataFrame) -> Figure:
         )
         for axes, column in zip(row, columns, strict=True):
             _draw(axes, _side_by_side(front, priority, task), column)
-            axes.set(
-                xlabel=f"{task}: worst-case loss / that of a model for it alone", ylabel=f"{priority}: {column.label}"
-            )
-    handles = {
-        label: handle for axes in grid[0] for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
+            axes.set_xlabel(f"{task}: worst-case loss / that of a model for it alone")
+            axes.set_ylabel(f"{priority}: {column.label}")
+    # Panels differ in the verdicts that they show; the legend has all of them.
+    handles: dict[str, Artist] = {}
     for axes in grid.flat:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
@@ -92,8 +90,10 @@ def _draw(axes: Axes, models: pd.DataFrame, column: _Column) -> None:
     chosen = points[points["recommended"]]
     if len(chosen):
         axes.plot(chosen["x"], chosen[column.value], "o", mfc="none", mec="black", ms=14, label="recommended")
-    for slacks, at in _labels(points["slack"].tolist(), points["x"].tolist(), points[column.value].tolist(), axes):
-        axes.annotate(slacks, at, xytext=(6, 6), textcoords="offset points", fontsize="small")
+    labels = _labels(points["slack"].tolist(), points["x"].tolist(), points[column.value].tolist(), axes)
+    for number, (slacks, at) in enumerate(labels):
+        beside = (6, 8) if number % 2 == 0 else (6, -16)
+        axes.annotate(slacks, at, xytext=beside, textcoords="offset points", fontsize="small")
 
 
 def _labels(

@@ -22,6 +22,7 @@ from idbpd.pipelines.frontier.fronts import Front, Ground, Point, Weights
 
 CONSTRAINED, EQUAL, FIXED, ALONE = "constrained", "equal weights", "fixed weights", "each alone"
 BY_HAND = "hand"  # what set a limit that does not change along a front
+TWO_SIDED = 1.96  # standard errors on either side: 95 %, if errors are normal
 RESIDUALS = ("stationarity", "infeasibility", "slackness")
 
 
@@ -50,17 +51,26 @@ class _OnTest(NamedTuple):
 _ByTask = dict[str, _OnTest]
 
 
+class _References(NamedTuple):
+    """What every model is compared with."""
+
+    alone: _ByTask  # each task by the model made for it alone
+    equal: _ByTask
+
+
 def measure_front(front: Front, exporter: Exporter, split: SplitParameters, residual_limit: float) -> MeasuredFront:
     """Measure all models of a front on the same test samples, and on the same draws of them."""
     ground = front.ground
     alone = {ground.priority: _on_test(ground, front.priority_alone)[ground.priority]}
     for task in ground.train.limited:
         alone[task.name] = _on_test(ground, weights_alone(ground.single_task_weights, task.name))[task.name]
-    rows = _rows(ground, {"model": ALONE}, alone, alone)
+    fixed = {share: _on_test(ground, weights) for share, weights in front.fixed.items()}
     equal = 1 / len(ground.train.tasks)
-    for share, weights in front.fixed.items():
+    references = _References(alone, fixed[equal])
+    rows = _rows(ground, {"model": ALONE}, alone, references)
+    for share, measured in fixed.items():
         what = {"model": EQUAL if share == equal else FIXED, "weight": share}
-        rows += _rows(ground, what, _on_test(ground, weights), alone)
+        rows += _rows(ground, what, measured, references)
     points, candidates = {}, {}
     for point in front.points:
         certificate = certify(
@@ -86,7 +96,7 @@ def measure_front(front: Front, exporter: Exporter, split: SplitParameters, resi
             "certified": residual <= residual_limit,
             "folder": name,
         }
-        rows += _rows(ground, what, on_test, alone, certificate)
+        rows += _rows(ground, what, on_test, references, certificate)
         first = on_test[ground.priority]
         holds = certificate["held_out"]["holds"] and residual <= residual_limit
         candidates[point.slack] = Candidate(holds, first.quality.worst_case_loss, first.drawn.worst_case_loss)
@@ -106,25 +116,33 @@ def _rows(
     ground: Ground,
     what: Mapping[str, Any],
     measured: _ByTask,
-    alone: _ByTask,
+    references: _References,
     certificate: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """A row per task, in the order of the tasks; ``relative`` is to the model made for the task alone."""
+    """A row per task, in the order of the tasks.
+
+    ``relative`` is to the model made for the task alone, ``against_equal`` the difference to the model with equal
+    weights. Both are on the same samples, so that their errors are smaller than those of the two losses.
+    """
     limits = {} if certificate is None else certificate["held_out"]["tasks"]
     rows = []
     for task in ground.train.tasks:
-        found, reference = measured[task.name], alone[task.name]
+        found = measured[task.name]
+        alone, equal = references.alone[task.name], references.equal[task.name]
         measure, value = found.quality.headline
-        loss, of_alone = found.quality.worst_case_loss, reference.quality.worst_case_loss
+        loss, drawn = found.quality.worst_case_loss, found.drawn.worst_case_loss
+        of_alone = alone.quality.worst_case_loss
         row = {
             "priority": ground.priority,
             "own_priority": ground.is_own,
             **what,
             "task": task.name,
             "worst_case_loss": loss,
-            "worst_case_loss_se": standard_error(found.drawn.worst_case_loss),
+            "worst_case_loss_se": standard_error(drawn),
             "relative": loss / of_alone if of_alone > 0 else float("nan"),
-            "relative_se": standard_error(found.drawn.worst_case_loss / reference.drawn.worst_case_loss),
+            "relative_se": standard_error(drawn / alone.drawn.worst_case_loss),
+            "against_equal": loss - equal.quality.worst_case_loss,
+            "against_equal_se": standard_error(drawn - equal.drawn.worst_case_loss),
             "measure": measure,
             "value": value,
             "value_se": standard_error(found.drawn.headline),
