@@ -144,6 +144,15 @@ def test_a_plain_run_has_the_limits_of_the_point_that_it_names(finished: Finishe
     assert runs[-1].data.params["threshold"] in thresholds
 
 
+def test_a_point_is_not_repeated_by_itself(finished: Finished) -> None:
+    _, runs = finished.project.tracked_runs()
+    (point,) = [run for run in runs if run.data.tags.get("slack") == "0.5"]
+    arguments, params = ("run", "--pipeline", "reproduce"), f"run_id={point.info.run_id}"
+    output = finished.project.kedro(*arguments, params=params, exit_code=1)
+    assert "is a point of a frontier, which starts from the point before it" in output
+    assert "run --pipeline frontier --params dataset=shop" in output
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [

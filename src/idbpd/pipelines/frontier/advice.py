@@ -39,7 +39,7 @@ def _paragraph(front: pd.DataFrame, dataset: str, priority: str | None) -> str:
             f"and slack={point['slack']:g}",
             f"  train it alone: kedro run {command}",
             f"  train, check and register it: kedro run --pipeline retrain {command}",
-            "  (with the other parameters of this run, if it had any)",
+            "  (with the other parameters of this run, if any; the start is another one, and so are the digits)",
         ]
     )
 
