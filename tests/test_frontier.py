@@ -1,16 +1,15 @@
 """``kedro run --pipeline frontier`` on a small table: what it prints, leaves behind and tracks."""
 
 import math
+import re
 from pathlib import Path
 from typing import NamedTuple
 
-import mlflow
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
-from idbpd.tracking import verify_model
 from tests.kedro_project import KedroProject, read_until
 
 pytestmark = [pytest.mark.xdist_group("frontier"), pytest.mark.slow]
@@ -104,21 +103,34 @@ def test_every_point_is_a_tracked_run_with_all_results(finished: Finished) -> No
 
 def test_the_model_of_a_point_can_be_registered_and_scores_rows(finished: Finished, tmp_path: Path) -> None:
     project = finished.project
-    client, runs = project.tracked_runs()
-    (point,) = [run for run in runs if run.data.tags.get("slack") == "0.5"]
-    name = "idbpd-shop"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLFLOW_TRACKING_URI", client.tracking_uri)
-        version = mlflow.register_model(point.data.tags["model_uri"], name)
-        verify_model(f"models:/{name}/{version.version}", tmp_path)
-    assert f" {version.version} " in project.kedro("models", "--dataset", "shop")
+    (command,) = re.findall(r"^  register it: kedro (.*)$", finished.output, flags=re.MULTILINE)
+    printed = project.kedro(*command.split())
+    (version,) = re.findall(r"^version (\d+) of idbpd-shop is the model with priority churn and slack", printed)
+    assert "limits: HOLDS; it has passed no gate, so it is not the champion" in printed
+    listed = project.kedro("models", "--dataset", "shop")
+    (row,) = [line for line in listed.splitlines() if line.startswith(f"│ {version} ")]
+    assert "CONVERGED" in row
+    assert "champion" not in row
     scored = tmp_path / "scores.csv"
     where = f"dataset=shop,input={project.data / '01_raw/shop.csv'},output={scored}"
-    project.kedro("run", "--pipeline", "predict", params=f"{where},model_uri=models:/{name}/{version.version}")
+    project.kedro("run", "--pipeline", "predict", params=f"{where},model_uri=models:/idbpd-shop/{version}")
     answers = pd.read_csv(scored)
     assert len(answers) == 600
     truths = pd.read_csv(project.data / "01_raw/shop.csv")["churned"]
     assert (answers["churn"] == truths).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (("--slack", "0.3"), "the latest frontier of 'shop' has no point with slack 0.3; it has churn 0.05, churn 0.5"),
+        (("--slack", "0.5", "--priority", "spend"), "has no point with priority spend and slack 0.5"),
+        (("--slack", "0.5", "--dataset", "yeast"), "no frontier of 'yeast' has been finished; make one with kedro run"),
+    ],
+)
+def test_only_points_that_exist_can_be_registered(finished: Finished, asked: tuple[str, ...], message: str) -> None:
+    arguments = asked if "--dataset" in asked else (*asked, "--dataset", "shop")
+    assert message in finished.project.kedro("register", *arguments, exit_code=1)
 
 
 def test_a_killed_run_continues_and_ends_with_the_same_digits(

@@ -204,6 +204,7 @@ def test_the_advice_says_which_why_and_how() -> None:
     assert "(accuracy 90.0%); this may be chance.\n" in text
     assert "kedro run --params dataset=mine,calibration.slack=0.1,tasks.b.slack=0.1\n" in text
     assert "kedro run --pipeline retrain --params dataset=mine,calibration.slack=0.1,tasks.b.slack=0.1\n" in text
+    assert "kedro register --dataset mine --priority a --slack 0.1\n" in text
     assert "calibration.slack=0.1,tasks.b.slack=0.1,priority=a\n" in advise(frame, "mine", "a")
     best = advise(_priority_rows((0.5, 0.5, "HOLDS", True, True)), "mine", None)
     assert "of the points whose limits hold it has the smallest worst-case loss of a" in best

@@ -1,5 +1,7 @@
 """The recommendation in words, with the command that trains the model again."""
 
+import shlex
+
 import pandas as pd
 
 from idbpd.experiment.shown import WORST_CASE, name_of, written
@@ -30,15 +32,17 @@ def _paragraph(front: pd.DataFrame, dataset: str, priority: str | None) -> str:
         else f"it is the tightest of the points whose limits hold that is within one standard error of the best "
         f"(slack {best['slack']:g}: {written(WORST_CASE, best['worst_case_loss'])}) in the"
     )
-    command = f"--params {','.join(_parameters(front, point, dataset, priority))}"
+    command = f"--params {shlex.quote(','.join(_parameters(front, point, dataset, priority)))}"
     return "\n".join(
         [
             f"{name} first: slack {point['slack']:g} is recommended; {why} worst-case loss of {name} on unseen data, "
             f"{_with_error(point)}. {_against_equal(point, equal)}",
             f"  its model: {point['folder']}/model, in the folder below; its tracked run has the tags priority={name} "
             f"and slack={point['slack']:g}",
+            f"  register it: kedro register --dataset {dataset} --priority {shlex.quote(name)} "
+            f"--slack {point['slack']:g}",
             f"  train it alone: kedro run {command}",
-            f"  train, check and register it: kedro run --pipeline retrain {command}",
+            f"  train, check and promote it: kedro run --pipeline retrain {command}",
             "  (with the other parameters of this run, if any; the start is another one, and so are the digits)",
         ]
     )
