@@ -99,14 +99,33 @@ def test_looser_limits_are_better_for_the_priority_task_and_all_are_kept(measure
         assert {certificate["tasks"]["third"]["threshold"] for certificate in certificates} == {5.0}
 
 
-def test_each_point_starts_from_the_one_before(fronts: list[Front]) -> None:
+def test_each_point_starts_from_the_best_that_is_known_and_keeps_the_limits(fronts: list[Front]) -> None:
+    starts = []
     for front in fronts:
-        train, experiment = front.ground.train, front.ground.experiment
+        ground = front.ground
         for before, after in itertools.pairwise(front.points):
             limits = thresholds_of(after.threshold)
-            begin = evaluate_exactly(train, limits, experiment, before.trained.weights).evaluation
-            assert after.trained.history["objective"].iloc[0] == pytest.approx(begin.f.item(), rel=1e-12)
-            assert after.trained.history["constraint"].iloc[0] == pytest.approx(begin.g.max().item(), rel=1e-9)
+            known = {
+                name: evaluate_exactly(ground.train, limits, ground.experiment, weights).evaluation
+                for name, weights in [("before", before.trained.weights), *front.fixed.items()]
+            }
+            keeping = {name: found.f.item() for name, found in known.items() if found.g.max() <= TRAINING.tolerance}
+            assert "before" in keeping
+            best = min(keeping, key=lambda name: keeping[name])
+            assert after.trained.history["objective"].iloc[0] == pytest.approx(keeping[best], rel=1e-12)
+            starts.append(best)
+    assert "before" in starts
+
+
+def test_no_model_with_fixed_weights_that_keeps_the_limits_is_better_in_training(fronts: list[Front]) -> None:
+    for front in fronts:
+        train, experiment = front.ground.train, front.ground.experiment
+        for point in front.points[1:]:
+            limits = thresholds_of(point.threshold)
+            own = evaluate_exactly(train, limits, experiment, point.trained.weights).evaluation.f
+            for weights in front.fixed.values():
+                other = evaluate_exactly(train, limits, experiment, weights).evaluation
+                assert other.g.max() > TRAINING.tolerance or own <= other.f + 1e-9
 
 
 def test_another_priority_is_the_problem_of_a_run_with_that_priority(fronts: list[Front]) -> None:

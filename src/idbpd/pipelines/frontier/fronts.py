@@ -1,9 +1,10 @@
 """Train the models of a front: from the tightest limits to the loosest, and with fixed weights next to them."""
 
-import logging
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from idbpd.experiment.checkpoints import Checkpointing
@@ -15,12 +16,11 @@ from idbpd.experiment.parameters import MethodsParameters, TrainingParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
 from idbpd.experiment.provenance import parameters_of
 from idbpd.experiment.stage import Stage
+from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD
 from idbpd.pipelines.frontier.limits import limits_at
 from idbpd.pipelines.frontier.parameters import FrontierParameters
-
-logger = logging.getLogger(__name__)
 
 Weights = dict[str, Tensor]
 
@@ -69,15 +69,16 @@ class Trainer(NamedTuple):
 
     def train(self, ground: Ground) -> Front:
         """All models of a front."""
-        return Front(ground, self._points(ground), self._fixed(ground), self._alone(ground))
+        fixed = self._fixed(ground)
+        return Front(ground, self._points(ground, fixed), fixed, self._alone(ground))
 
-    def _points(self, ground: Ground) -> list[Point]:
-        """One model per slack; each but the first starts from the weights of the one before.
+    def _points(self, ground: Ground, fixed: Mapping[float, Weights]) -> list[Point]:
+        """One model per slack, the tightest first.
 
-        Those keep the looser limits too, so that the priority task only gets better from point to point.
+        The weights of a point keep looser limits too, so that the priority task only gets better from point to point.
         """
         points = []
-        start = ground.calibrated_weights if self.training.start == "calibrated" else None
+        before = ground.calibrated_weights if self.training.start == "calibrated" else None
         for slack in self.frontier.slacks:
             threshold = limits_at(ground.threshold, slack)
             title = f"{ground.priority} first, slack {slack:g}"
@@ -86,15 +87,33 @@ class Trainer(NamedTuple):
                 names,
                 ground.train,
                 threshold,
-                start,
+                self._start(ground, threshold, before, fixed),
                 self.training,
                 self.methods,
                 ground.experiment,
                 self.checkpointing,
             )
             points.append(Point(slack, threshold, trained))
-            start = trained.weights
+            before = trained.weights
         return points
+
+    def _start(
+        self, ground: Ground, threshold: Mapping[str, Any], before: Weights | None, fixed: Mapping[float, Weights]
+    ) -> Weights:
+        """The best known weights that keep the limits: those of the point before, or a model with fixed weights.
+
+        The problem is not convex, and the point before may be in a bad valley. So on the training part no model with
+        fixed weights that keeps the limits is better than the point. Where none keeps them, it is the point before.
+        """
+        built = ground.experiment.build(ground.train, ground.priority, thresholds_of(threshold))
+        first = built.initial_weights if before is None else built.placed(before)
+
+        def objective(weights: Weights) -> float:
+            x = torch.cat([tensor.flatten() for tensor in weights.values()])
+            found = built.oracle.evaluate(x, built.oracle.start(x))
+            return found.f.item() if found.g.max().item() <= self.training.tolerance else math.inf
+
+        return min([first, *map(built.placed, fixed.values())], key=objective)
 
     def _fixed(self, ground: Ground) -> dict[float, Weights]:
         """Models without limits, by the weight of the priority task; equal weights are always among them."""
