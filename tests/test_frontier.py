@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from mlflow.entities import Run
 from PIL import Image
 
 from tests.kedro_project import KedroProject, read_until
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.xdist_group("frontier"), pytest.mark.slow]
 FRONTIER = ("run", "--pipeline", "frontier")
 PARAMS = (
     "dataset=shop,split.test_fraction=0.5,calibration.max_steps=400,training.max_steps=400,problem.weight_decay=0.01,model.hidden=3,"
-    "frontier.slacks=0.05+0.5,frontier.weights=0.8"
+    "frontier.slacks=0.05+0.5,frontier.weights=0.8,frontier.priorities=all"
 )
 SOURCE = {
     "shop": {
@@ -56,6 +57,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     return Finished(project, project.kedro_process(*FRONTIER, params=PARAMS))
 
 
+def _points(runs: list[Run]) -> list[Run]:
+    """The points of the first front, the tightest first."""
+    return [run for run in runs if run.data.tags.get("priority") == "churn"]
+
+
 def test_it_prints_the_points_what_to_take_and_where_to_look(finished: Finished) -> None:
     for text in (
         "shop: trade-offs on unseen data",
@@ -77,8 +83,9 @@ def test_it_prints_the_points_what_to_take_and_where_to_look(finished: Finished)
 
 def test_every_point_is_a_tracked_run_with_all_results(finished: Finished) -> None:
     client, runs = finished.project.tracked_runs()
-    points = {run.data.tags["slack"]: run for run in runs if "slack" in run.data.tags}
-    assert set(points) == {"0.05", "0.5"}
+    names = [(run.data.tags["priority"], run.data.tags["slack"]) for run in runs if "slack" in run.data.tags]
+    assert names == [("churn", "0.05"), ("churn", "0.5"), ("spend", "0.05"), ("spend", "0.5")]
+    points = {run.data.tags["slack"]: run for run in _points(runs)}
     frame = pd.read_csv(finished.reports / "frontier.csv")
     for slack, run in points.items():
         tags = {name: run.data.tags[name] for name in ("dataset", "method", "seed", "priority", "pipeline")}
@@ -94,7 +101,7 @@ def test_every_point_is_a_tracked_run_with_all_results(finished: Finished) -> No
         assert {f"final_{name}" for name in SIX} | set(SIX) < set(run.data.metrics)
         assert len(client.get_metric_history(run.info.run_id, "objective")) > 1
         assert math.isfinite(float(run.data.params["threshold"]))
-        first = frame[(frame["slack"] == float(slack)) & (frame["task"] == "churn")].iloc[0]
+        first = frame[(frame["folder"] == f"churn_slack_{slack}") & (frame["task"] == "churn")].iloc[0]
         assert run.data.metrics["test_churn_worst_case_loss"] == pytest.approx(first["worst_case_loss"], rel=1e-12)
         assert run.data.metrics["test_churn_accuracy"] == pytest.approx(first["value"], rel=1e-12)
     limits = {slack: float(run.data.params["threshold"]) for slack, run in points.items()}
@@ -103,7 +110,7 @@ def test_every_point_is_a_tracked_run_with_all_results(finished: Finished) -> No
 
 def test_the_model_of_a_point_can_be_registered_and_scores_rows(finished: Finished, tmp_path: Path) -> None:
     project = finished.project
-    (command,) = re.findall(r"^  register it: kedro (.*)$", finished.output, flags=re.MULTILINE)
+    command = re.findall(r"^  register it: kedro (.*--priority churn .*)$", finished.output, flags=re.MULTILINE)[0]
     printed = project.kedro(*command.split())
     (version,) = re.findall(r"^version (\d+) of idbpd-shop is the model with priority churn and slack", printed)
     assert "limits: HOLDS; it has passed no gate, so it is not the champion" in printed
@@ -123,8 +130,12 @@ def test_the_model_of_a_point_can_be_registered_and_scores_rows(finished: Finish
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (("--slack", "0.3"), "the latest frontier of 'shop' has no point with slack 0.3; it has churn 0.05, churn 0.5"),
-        (("--slack", "0.5", "--priority", "spend"), "has no point with priority spend and slack 0.5"),
+        (
+            ("--slack", "0.3"),
+            "the latest frontier of 'shop' has no point with slack 0.3; it has churn 0.05, churn 0.5,",
+        ),
+        (("--slack", "0.5", "--priority", "plan"), "has no point with priority plan and slack 0.5"),
+        (("--slack", "0.5"), "several points have the slack 0.5; choose one with --priority: churn, spend"),
         (("--slack", "0.5", "--dataset", "yeast"), "no frontier of 'yeast' has been finished; make one with kedro run"),
     ],
 )
@@ -148,17 +159,19 @@ def test_a_killed_run_continues_and_ends_with_the_same_digits(
 
 def test_a_plain_run_has_the_limits_of_the_point_that_it_names(finished: Finished) -> None:
     project = finished.project
-    params = PARAMS.replace("frontier.slacks=0.05+0.5,frontier.weights=0.8", "calibration.slack=0.5")
+    params = PARAMS.replace(
+        "frontier.slacks=0.05+0.5,frontier.weights=0.8,frontier.priorities=all", "calibration.slack=0.5"
+    )
     output = project.kedro("run", "--to-nodes", "calibrate", params=params)
     assert "kept from" in output  # the calibration of the frontier serves it too
     _, runs = project.tracked_runs()
-    thresholds = {run.data.params["threshold"] for run in runs if run.data.tags.get("slack") == "0.5"}
+    thresholds = {run.data.params["threshold"] for run in _points(runs) if run.data.tags["slack"] == "0.5"}
     assert runs[-1].data.params["threshold"] in thresholds
 
 
 def test_a_point_is_not_repeated_by_itself(finished: Finished) -> None:
     _, runs = finished.project.tracked_runs()
-    (point,) = [run for run in runs if run.data.tags.get("slack") == "0.5"]
+    point = _points(runs)[0]
     arguments, params = ("run", "--pipeline", "reproduce"), f"run_id={point.info.run_id}"
     output = finished.project.kedro(*arguments, params=params, exit_code=1)
     assert "is a point of a frontier, which starts from the point before it" in output
