@@ -3,9 +3,12 @@
 import io
 
 import pandas as pd
+import pytest
+from kedro.io import DataCatalog, MemoryDataset
+from kedro.pipeline import Node, Pipeline
 from rich.console import Console
 
-from idbpd.hooks.summary import _fitting, _table
+from idbpd.hooks.summary import SummaryHook, _fitting, _table
 
 MODELS = ("no limits", "equal weights", "each alone", "best weights", "constant guess")
 ROWS = [f"{task}: {what}" for task in ("income", "never_married") for what in ("worst-case loss", "the same, test")]
@@ -54,3 +57,11 @@ def test_names_with_square_brackets_are_printed_as_they_are() -> None:
     assert isinstance(console.file, io.StringIO)
     for text in ("size [cm]", "[red]", "[bold]"):
         assert text in console.file.getvalue()
+
+
+def test_a_text_is_printed_as_it_is_and_not_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "train it: kedro run --params " + ",".join(f"tasks.t{at}.slack=[0.{at}]" for at in range(20))
+    catalog = DataCatalog({"said": MemoryDataset(line, metadata={"say": True})})
+    pipeline = Pipeline([Node(lambda text: text, inputs="anything", outputs="said", name="say")])
+    SummaryHook().after_pipeline_run(pipeline, catalog)
+    assert line in capsys.readouterr().out.splitlines()

@@ -74,6 +74,11 @@ def _target(name: str, champion: Version, to: int | None) -> int:
 
 def _registered(metadata: ProjectMetadata, dataset: str | None, env: str | None) -> str:
     """Connect to the store and return the name of the registered model."""
+    return registered_name(connected(metadata, dataset, env))
+
+
+def connected(metadata: ProjectMetadata, dataset: str | None, env: str | None) -> str:
+    """Connect to the store and return the name of the data set: the given one, or the one in globals.yml."""
     arguments = dict(settings.CONFIG_LOADER_ARGS)
     loader = settings.CONFIG_LOADER_CLASS(
         conf_source=str(metadata.project_path / settings.CONF_SOURCE), env=env, **arguments
@@ -84,7 +89,7 @@ def _registered(metadata: ProjectMetadata, dataset: str | None, env: str | None)
         connect(Path(metadata.project_path), loader, "this command")
     except InputError as error:
         raise click.ClickException(str(error)) from error
-    return registered_name(str(chosen))
+    return str(chosen)
 
 
 def _table(name: str, found: list[Version]) -> Table:

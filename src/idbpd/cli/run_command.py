@@ -112,6 +112,7 @@ Pipelines; without one, all steps from the table to the report are run:
   --pipeline retrain                  train, check, register if better
   --pipeline reproduce --params run_id=...
   --pipeline benchmark                compare methods; then --pipeline report
+  --pipeline frontier                 what looser limits would gain
   --pipeline tune                     the paper's step sizes by trial
 """
 )

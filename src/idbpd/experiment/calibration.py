@@ -68,6 +68,7 @@ def calibrate(
         found[task.name] = {
             "threshold": threshold,
             "value": value,
+            "guess": guess,
             "slack": promise.slack,
             "least_room": promise.least_room,
             "limit": promise.limit,

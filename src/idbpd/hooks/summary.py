@@ -17,6 +17,7 @@ from rich.table import Table
 # Catalog metadata.
 SHOW = "show"  # print the entry as a table with this title
 FIT = "fit"  # columns at the right that do not fit into the terminal are left out of that table, and named
+SAY = "say"  # print the entry as it is: it is a text
 LOOK = "look"  # print the path of the file after this description
 COMMAND = "command"  # print this command with the file as its argument
 
@@ -28,7 +29,7 @@ class SummaryHook:
 
     @hook_impl
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Print tables first, then commands, then files."""
+        """Print tables first, then texts, then commands, then files."""
         # Without a terminal the width is fixed, so that a log file is not wrapped at 80 columns.
         console = Console(width=None if Console().is_terminal else 120)
         outputs = [node_output for node in pipeline.nodes for node_output in node.outputs]
@@ -38,6 +39,9 @@ class SummaryHook:
             if len(frame):
                 title = metadata[SHOW]
                 console.print(_fitting(title, frame, console) if metadata.get(FIT) else _table(title, frame))
+        for name in outputs:
+            if _metadata(catalog, name).get(SAY):
+                console.print(catalog.load(name), soft_wrap=True, highlight=False, markup=False)
         for name in outputs:
             command, path = _metadata(catalog, name).get(COMMAND), getattr(catalog[name], "path", None)
             if command and path:

@@ -6,6 +6,7 @@ from idbpd.tracking.hook import TrackingHook
 from idbpd.tracking.inputs import TrackedInputDataset
 from idbpd.tracking.model import TrackedModelDataset
 from idbpd.tracking.model_files import verify_model
+from idbpd.tracking.points import TrackedPointsDataset
 from idbpd.tracking.recorded_run import RecordedRunDataset
 from idbpd.tracking.retraining import RetrainingDataset
 from idbpd.tracking.retraining_hook import RetrainingHook
@@ -22,6 +23,7 @@ __all__ = [
     "TrackedDataset",
     "TrackedInputDataset",
     "TrackedModelDataset",
+    "TrackedPointsDataset",
     "TrackingHook",
     "verify_model",
 ]

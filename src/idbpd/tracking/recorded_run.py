@@ -14,6 +14,7 @@ from safetensors.torch import load
 from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError
 
+FRONTIER = "frontier"  # the pipeline whose models depend on each other
 WEIGHTS, RESULTS = "weights.safetensors", ("certificate", "quality")
 
 
@@ -28,6 +29,11 @@ class RecordedRunDataset(AbstractDataset[NoReturn, dict[str, Any]]):
     def load(self) -> dict[str, Any]:
         """Read the run and its artifacts from the store."""
         child = _child(self._run())
+        if child.data.tags.get("pipeline") == FRONTIER:
+            raise ConfigurationError(
+                f"run {child.info.run_id} is a point of a frontier, which starts from the point before it; it cannot "
+                f"be repeated by itself. The command repeats all points: {child.data.tags['command']}"
+            )
         parent = MlflowClient().get_run(child.data.tags[MLFLOW_PARENT_RUN_ID])
         with temporary_folder() as folder:
             parameters = json.loads(_artifact(parent, "parameters.json", folder))
