@@ -47,7 +47,7 @@ class Promise(NamedTuple):
         """
         value = at_least_zero(value)
         if self.slack is not None:
-            loosest = value + self.room(value, guess)
+            loosest = self.relative(value, guess)
         elif self.loss is not None:
             loosest = self.loss
         else:
@@ -56,13 +56,13 @@ class Promise(NamedTuple):
             loosest = max(value, guess)
         return loosest - reserve * max(0.0, loosest - value)
 
-    def room(self, value: float, guess: float) -> float:
-        """By how much a task with a slack may be worse than ``value``.
+    def relative(self, value: float, guess: float) -> float:
+        """What a task with a slack may reach at most where a model made for it alone reaches ``value``.
 
         Where a task is nearly perfect, a share of nearly nothing is no difference that anybody would act on.
         """
         assert self.slack is not None
-        return max(self.slack * value, self.least_room * guess)
+        return max(value * (1 + self.slack), value + self.least_room * guess)
 
 
 def promises_of(train: MultiTaskData, calibration: CalibrationParameters) -> dict[str, Promise]:

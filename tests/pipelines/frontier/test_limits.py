@@ -1,9 +1,12 @@
 """The limits along a front."""
 
+import pytest
+
 from idbpd.pipelines.frontier.limits import limits_at
 
-RELATIVE = {"threshold": 0.5 * (1 + 0.1), "value": 0.5, "slack": 0.1, "status": "CONVERGED"}
-BY_HAND = {"threshold": 0.9, "value": 0.5, "slack": None, "status": "CONVERGED"}
+SHARED = {"value": 0.5, "guess": 1.0, "least_room": 0.01, "reserve": 0.0, "status": "CONVERGED"}
+RELATIVE = {**SHARED, "threshold": 0.5 * (1 + 0.1), "slack": 0.1}
+BY_HAND = {**SHARED, "threshold": 0.9, "slack": None}
 
 
 def test_a_limit_is_what_the_task_reaches_alone_times_one_plus_the_slack() -> None:
@@ -15,12 +18,10 @@ def test_a_limit_is_what_the_task_reaches_alone_times_one_plus_the_slack() -> No
 
 def test_a_limit_set_by_hand_stays() -> None:
     found = limits_at({"threshold": [0.55, 0.9], "slack": 0.1, "tasks": {"one": RELATIVE, "two": BY_HAND}}, 0)
-    assert found["threshold"] == [0.5, 0.9]
+    assert found["threshold"] == [0.5 + 0.01, 0.9]
     assert found["tasks"]["two"] == BY_HAND
 
 
 def test_what_calibration_kept_in_reserve_is_kept_at_every_point() -> None:
-    reserved = {**RELATIVE, "threshold": 0.5 * (1 + 0.1 * (1 - 0.25))}
-    assert limits_at({"tasks": {"one": reserved}}, 0.4)["threshold"] == 0.5 * (1 + 0.4 * 0.75)
-    nothing_known = {**RELATIVE, "threshold": 0.5, "slack": 0.0}
-    assert limits_at({"tasks": {"one": nothing_known}}, 0.4)["threshold"] == 0.5 * 1.4
+    reserved = {**RELATIVE, "reserve": 0.25}
+    assert limits_at({"tasks": {"one": reserved}}, 0.4)["threshold"] == pytest.approx(0.5 * (1 + 0.4 * 0.75))

@@ -96,7 +96,9 @@ def test_looser_limits_are_better_for_the_priority_task_and_all_are_kept(measure
         limits = [certificate["tasks"][other]["threshold"] for certificate in certificates]
         value = limits[0]  # with slack 0
         assert limits == pytest.approx([value * (1 + slack) for slack in SLACKS])
-        assert {certificate["tasks"]["third"]["threshold"] for certificate in certificates} == {5.0}
+        # A limit of 5 set by hand is looser than a guess, and so is a guess's at every point.
+        (of_guess,) = {certificate["tasks"]["third"]["threshold"] for certificate in certificates}
+        assert of_guess < 5
 
 
 def test_each_point_starts_from_the_best_that_is_known_and_keeps_the_limits(fronts: list[Front]) -> None:

@@ -117,9 +117,11 @@ def test_groups_go_with_their_samples(table: TaskTable, test_part: MultiTaskData
 @pytest.mark.parametrize(
     ("record", "broken", "is_shown"),
     [
-        ({"slack": 0.1, "reference": 0.0}, True, True),  # -log 0.8 = 0.223 against 1.1 x 0.163
-        ({"slack": 0.36, "reference": 0.0}, True, False),  # 0.223 against 0.221, with noise
-        ({"slack": 0.5, "reference": 0.0}, False, False),
+        ({"slack": 0.1, "reference": 0.179}, True, True),  # -log 0.8 = 0.223 against 1.1 x 0.163
+        ({"slack": 0.36, "reference": 0.221}, True, False),  # 0.223 against 0.221, with noise
+        ({"slack": 0.5, "reference": 0.2445}, False, False),
+        ({"slack": 0.1, "reference": 0.213}, True, True),  # 0.223 against 0.163 + 0.05, the least room
+        ({"slack": 0.1, "reference": 0.233}, False, False),  # 0.163 + 0.07
         ({"slack": None, "reference": 0.2}, True, True),
         ({"slack": None, "reference": 0.23}, False, False),
     ],
@@ -130,7 +132,8 @@ def test_the_limits_of_a_run_are_applied_to_the_champion(
     noise = torch.randn(ROWS, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     spread = 0.3 if record["slack"] == 0.36 else 0.0
     alone = 0.163 * (1 + spread * (noise - noise.mean())).abs()
-    found = broken_limits(_asked(table, None), lambda _: alone, {"triage": record}, test_part, MEAN)
+    whole = {**record, "alone": None if record["slack"] is None else 0.163, "measured": None}
+    found = broken_limits(_asked(table, None), lambda _: alone, {"triage": whole}, test_part, MEAN)
     assert [limit.task for limit in found] == (["triage"] if broken else [])
     assert [limit.is_shown for limit in found] == ([is_shown] if broken else [])
 
@@ -138,5 +141,5 @@ def test_the_limits_of_a_run_are_applied_to_the_champion(
 def test_a_task_that_the_champion_does_not_have_breaks_nothing(table: TaskTable, test_part: MultiTaskData) -> None:
     other = replace(test_part["triage"], name="new task")
     data = replace(test_part, tasks=(test_part["churn"], other))
-    record = {"new task": {"slack": None, "reference": 0.0}}
+    record = {"new task": {"slack": None, "alone": None, "reference": 0.0, "measured": None}}
     assert broken_limits(_asked(table, None), lambda _: torch.zeros(ROWS), record, data, CRITERIA) == ()

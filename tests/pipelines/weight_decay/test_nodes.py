@@ -82,7 +82,7 @@ def test_auto_tries_the_neighbours_of_the_choice_and_keeps_them_for_the_next_run
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    grid = [0.0, 1e-2, 0.1, 30.0]
+    grid = [0.0, 3e-4, 1e-2, 30.0]
     cache = ContentStore(tmp_path, "result of a weight decay")
     problem, choice = _settle("auto", grid, cache=cache)
     assert "kept from" not in caplog.text
@@ -92,7 +92,7 @@ def test_auto_tries_the_neighbours_of_the_choice_and_keeps_them_for_the_next_run
     assert (again, same) == (problem, choice)
     assert "computing the result of a weight decay again" in caplog.text
     assert f"({len(results) - 1} of them kept from an earlier run: same data, model and seed)" in caplog.text
-    assert problem.weight_decay == choice["weight_decay"] == 0.1
+    assert problem.weight_decay == choice["weight_decay"] == 1e-2
     assert problem.alone == choice["alone"]
     assert set(problem.alone) == {"constraint"}
     noise_learnt, chosen, nothing_learnt = choice["curve"]
