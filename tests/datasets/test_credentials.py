@@ -15,6 +15,7 @@ from kedro.io import DataCatalog, DatasetError
 
 from idbpd.datasets import ArffDataset, ComposedImagesDataset, SourcesDataset, TabularDataset
 from idbpd.datasets.idx import render_idx
+from tests.kedro_project import KedroProject
 
 PASSWORD = "hunter2-of-the-store"
 TABLE = "size,ill,well\n" + "".join(f"{row % 7},{row % 2},{row % 3 % 2}\n" for row in range(60))
@@ -100,3 +101,21 @@ def test_the_other_datasets_take_credentials_too(address: str) -> None:
     assert len(catalog.load("public")) == 40
     assert isinstance(catalog["sources"], SourcesDataset)
     assert len(catalog.load("sources")["public"]()) == 40
+
+
+def test_a_run_reads_a_source_behind_a_login_and_keeps_its_password(
+    address: str, tracked_project: KedroProject
+) -> None:
+    project = tracked_project
+    source = {"type": "idbpd.datasets.TabularDataset", "filepath": f"{address}/table.csv", "credentials": "store"}
+    project.configure("sources.yml", {"mine": {**source, "tasks": {"first": "ill", "second": "well"}}})
+    project.configure("credentials.yml", {"store": GIVEN["Basic"]})
+    output = project.kedro("run", "--to-nodes", "split", params="dataset=mine")
+    assert (project.data / "05_model_input/mine/train.safetensors").exists()
+    project.configure("credentials.yml", {"store": {**GIVEN["Basic"], "username": "eve"}})
+    output += project.kedro("run", "--to-nodes", "split", params="dataset=mine", exit_code=1)
+    assert "Error: cannot read" in output
+    assert "the server wants other credentials" in output
+    assert PASSWORD not in output
+    files = [path for path in project.path.rglob("*") if path.is_file() and path.name != "credentials.yml"]
+    assert not [path for path in files if PASSWORD.encode() in path.read_bytes()]

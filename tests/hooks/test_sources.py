@@ -97,3 +97,12 @@ def test_other_addresses_are_accepted() -> None:
     require_source("mine", _source(filepath="https://example.org/t.csv", credentials={"query": {"sig": "x"}}), ())
     with pytest.raises(ConfigurationError, match=r"credentials = 'shop', but conf/local/credentials.yml has no block"):
         require_source("mine", _source(filepath="https://example.org/t.csv", credentials="shop"), {"store"})
+
+
+def test_a_password_in_an_address_ends_a_run_before_anything_is_written(project: KedroProject) -> None:
+    source = {"type": "idbpd.datasets.TabularDataset", "filepath": "http://ann:hunter2@example.org/t.csv"}
+    project.configure("sources.yml", {"mine": source})
+    error = error_of(project.kedro("run", params="dataset=mine", exit_code=1))
+    assert "filepath = 'http://example.org/t.csv' was given with a password or a token in the address" in error
+    assert "hunter2" not in error
+    assert not project.data.exists()

@@ -1,7 +1,8 @@
 """A process that is killed after its last result, while it ends: its run is complete, but its command failed.
 
-Whoever called the command sees a kill and starts it again, which makes the same child run once more. Then the first one
-is not FINISHED but KILLED, as its caller saw it, so that a result stands only once among the finished runs.
+Whoever called the command sees a kill and starts it again, which makes the same child run once more. Then the first
+one is not FINISHED but KILLED, as its caller saw it, so that a result stands only once among the finished runs. A kill
+while the interpreter shuts down, after its exit functions, leaves no trace: that fraction of a second is not covered.
 """
 
 import atexit
