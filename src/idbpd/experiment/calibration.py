@@ -30,8 +30,6 @@ def calibrate(
     checkpointing: Checkpointing = NO_CHECKPOINTS,
     calibration_cache: ContentStore | None = None,
     reserve: Mapping[str, float] | None = None,
-    *,
-    quiet: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]:
     """The threshold of every constraint task, how it was found, weights from which all of them can be kept, and the
     weights of each task alone, by ``<task>/<parameter>``.
@@ -45,7 +43,7 @@ def calibrate(
 
     Without a cache, nothing is kept for another run. What is kept is what the solver found: slack, limits and the
     ``reserve`` of each task (`Promise.threshold`; none where it is not given) are applied afterwards, so that a run
-    with other ones can use it too. ``quiet`` says nothing of what was found.
+    with other ones can use it too.
     """
     promises, reserves = promises_of(train, calibration), reserve or {}
     calibrator = _Calibrator(experiment.made_with, calibration, checkpointing, calibration_cache)
@@ -63,8 +61,7 @@ def calibrate(
         promise, kept_back = promises[task.name], reserves.get(task.name, 0.0)
         threshold = promise.threshold(value, guess, kept_back)
         earlier = {name: record["threshold"] for name, record in found.items()}
-        if not quiet:
-            _report(task, _Limit(value, guess, threshold, promise), solved, its_own)
+        _report(task, _Limit(value, guess, threshold, promise), solved, its_own)
         found[task.name] = {
             "threshold": threshold,
             "value": value,

@@ -236,7 +236,7 @@ class CalibrationParameters(ParameterBlock):
     slack: float
     least_room: Annotated[float, Field(ge=0, lt=1)] = 0.0
     reserve: Annotated[float | Literal["auto"], BeforeValidator(_share_or_auto)] = 0.0
-    reserve_steps: Annotated[int, Field(ge=1)] = 100
+    reserve_steps: Annotated[int, Field(ge=1)] = 150
     threshold: Positive | dict[str, Positive] | None = None
     max_steps: Annotated[int, Field(ge=1)]
     tolerance: Positive

@@ -22,6 +22,7 @@ from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import TableSplit, split
 from idbpd.experiment.validation import WeightDecaySearchParameters
 from idbpd.pipelines.calibration.nodes import calibrate_with_reserve, settle_reserve
+from idbpd.pipelines.calibration.reserve import Tried
 
 SETTINGS = ProblemSettings.model_validate({"worst_case": {"share": 0.8}, "weight_decay": 1e-2})
 SEARCH = WeightDecaySearchParameters(grid=[0.01], validation_fraction=0.3, max_steps=40)
@@ -74,13 +75,13 @@ def test_without_unseen_data_nothing_is_kept_in_reserve() -> None:
     assert found["tasks"] == {}
 
 
-def test_the_reserve_is_the_least_that_holds_on_the_validation_part() -> None:
+def test_the_reserve_is_the_least_that_is_safe_on_the_validation_part() -> None:
     found, parts, experiment = _settled(AUTO)
     tried = found["tried"]["spend"]
     assert tried[0]["reserve"] == 0.0
-    holding = [one["reserve"] for one in tried if one["judged"]["verdict"] == "HOLDS"]
-    if holding:
-        assert found["tasks"]["spend"] == min(holding)
+    safe = [one["reserve"] for one in tried if Tried(**one).is_safe]
+    assert safe
+    assert found["tasks"]["spend"] == min(safe)
     record, *_ = calibrate_with_reserve(parts.train, AUTO, found, experiment)
     assert record["tasks"]["spend"]["reserve"] == found["tasks"]["spend"]
     assert record["tasks"]["spend"]["slack"] == 0.3

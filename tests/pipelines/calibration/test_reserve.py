@@ -1,7 +1,5 @@
 """Which reserves are tried, and which is chosen."""
 
-from typing import Any
-
 import pytest
 
 from idbpd.experiment.thresholds import Promise
@@ -11,15 +9,15 @@ RELATIVE = Promise(slack=0.1)
 IN_MEASURE = Promise(measure="accuracy", level=0.9)
 
 
-def _tried(reserve: float, verdict: str, bound: float | None = 1.0) -> Tried:
-    return Tried(reserve, {"verdict": verdict, "upper_bound": bound, "reference": 1.0})
+def _tried(reserve: float, bound: float | None, value: float = 0.8) -> Tried:
+    return Tried(reserve, {"worst_case_loss": value, "upper_bound": bound, "reference": 1.0, "measured": None})
 
 
 def _search(promise: Promise, enough: float) -> list[float]:
     """The reserves that are tried where the limit holds from ``enough`` on."""
     tried: list[Tried] = []
     while (reserve := next_reserve(tried, promise)) is not None:
-        tried.append(_tried(reserve, "HOLDS" if reserve >= enough else "BROKEN"))
+        tried.append(_tried(reserve, 0.85 if reserve >= enough else 1.1))
     return [one.reserve for one in tried]
 
 
@@ -36,17 +34,23 @@ def test_in_between_it_is_halved() -> None:
     assert _search(IN_MEASURE, enough=0.3) == pytest.approx([0.0, 0.9, 0.45, 0.225, 0.3375, 0.28125])
 
 
-def test_the_smallest_reserve_that_holds_is_chosen() -> None:
-    tried = [_tried(0.0, "BROKEN"), _tried(0.9, "HOLDS"), _tried(0.45, "HOLDS"), _tried(0.225, "NOT SHOWN")]
-    assert choose(tried).reserve == 0.45
+def test_the_smallest_reserve_that_is_safe_is_chosen() -> None:
+    tried = [_tried(0.0, 1.1), _tried(0.9, 0.85), _tried(0.45, 0.9), _tried(0.225, 0.95)]
+    assert choose(tried).reserve == 0.45  # 0.8 + 2 x 0.1; with 0.225 the limit just holds
+
+
+def test_a_limit_in_a_measure_is_judged_by_its_error() -> None:
+    judged = {"worst_case_loss": 9.0, "upper_bound": 0.09, "reference": 0.1, "measured": {"error": 0.085}}
+    assert Tried(0.0, judged).is_safe
+    assert not Tried(0.0, {**judged, "measured": {"error": 0.075}}).is_safe
 
 
 @pytest.mark.parametrize(("bounds", "chosen"), [((1.3, 1.2), 0.9), ((1.2, 1.3), 0.0), ((1.2, 1.2), 0.0)])
-def test_where_nothing_holds_the_one_that_comes_nearest_is_chosen(bounds: tuple[float, float], chosen: float) -> None:
-    tried = [_tried(reserve, "NOT SHOWN", bound) for reserve, bound in zip((0.0, 0.9), bounds, strict=True)]
+def test_where_nothing_is_safe_the_one_that_comes_nearest_is_chosen(bounds: tuple[float, float], chosen: float) -> None:
+    tried = [_tried(reserve, bound) for reserve, bound in zip((0.0, 0.9), bounds, strict=True)]
     assert choose(tried).reserve == chosen
 
 
 def test_a_bound_that_is_not_known_is_never_nearest() -> None:
-    known: Any = _tried(0.9, "BROKEN", 5.0)
-    assert choose([_tried(0.0, "NOT SHOWN", None), known]) is known
+    known = _tried(0.9, 5.0)
+    assert choose([_tried(0.0, None), known]) is known

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
-from idbpd.experiment.calibration import ALL_TASKS, calibrate, joined_by_task, weights_alone
+from idbpd.experiment.calibration import ALL_TASKS, calibrate, weights_alone
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
 from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.durable_solve import Budget
@@ -46,9 +46,9 @@ def settle_reserve(
     """The reserve of every limited task, set by hand or chosen on a validation part, and how it was chosen.
 
     Only the training rows are used, which are divided as for the weight decay: the best models of that search
-    (``validated_weights``) are the start of this one, and the models of single tasks are compared with. Without a test
-    part nothing is promised on unseen
-    data, and without a validation part nothing can be chosen: then nothing is kept in reserve, which is said.
+    (``validated_weights``; none where the weight decay was given) are where this one starts. Without a test part
+    nothing is promised on unseen data, and without a validation part nothing can be chosen: then nothing is kept in
+    reserve.
     """
     asked = {"asked": calibration.reserve}
     if calibration.reserve != AUTO or division.split.test_fraction == 0:
@@ -59,8 +59,7 @@ def settle_reserve(
     except DataError as error:
         logger.warning("limits have no reserve for unseen data, because there is no validation part: %s", error)
         return {**asked, "tasks": {}, "tried": {}}
-    known = validated_weights or _found_again(parts, calibration, training, experiment, checkpointing)
-    search = _Search(parts, calibration, training, known, experiment, checkpointing)
+    search = _Search(parts, calibration, training, validated_weights, experiment, checkpointing)
     tried = search.tried()
     chosen = {task: choose(found) for task, found in tried.items()}
     _report(chosen, search.promises, search.solves, time.perf_counter() - begin)
@@ -100,20 +99,23 @@ class _Search:
         experiment: Experiment,
         checkpointing: Checkpointing,
     ) -> None:
-        """``known`` are the weights to start from, and those of each limited task alone."""
-        self._parts = parts
+        """``known`` are weights to start from, of all tasks together and of each limited task alone; perhaps none."""
+        self._parts, self._known = parts, known
         self._experiment = _on(parts, experiment)
         self._budget = Budget(calibration.reserve_steps, training.tolerance)
         self._checkpointing = checkpointing
-        self._weights, self._alone = weights_alone(known, ALL_TASKS), known
         self.promises = promises_of(parts.fit, calibration)
-        criteria = criteria_of(experiment.problem)
-        self._guesses = {task.name: guess_loss(task, criteria) for task in parts.fit.limited}
-        self._values = {
-            task.name: measure_quality(self._network_alone(task.name), parts.fit, criteria)[task.name].worst_case_loss
-            for task in parts.fit.limited
-        }
         self.solves = 0
+        self._criteria = criteria_of(experiment.problem)
+        self._guesses = {task.name: guess_loss(task, self._criteria) for task in parts.fit.limited}
+        # Models that were trained as well as those under limits are: they say what a limit is, here and on the
+        # validation part. Those of the search for a weight decay had few steps.
+        self._alone = {task.name: self._network(self._solved_alone(task.name)) for task in parts.fit.limited}
+        self._values = {
+            name: measure_quality(network, parts.fit, self._criteria)[name].worst_case_loss
+            for name, network in self._alone.items()
+        }
+        self._weights = weights_alone(known, ALL_TASKS)
 
     def tried(self) -> dict[str, list[Tried]]:
         """What was tried for each task; all tasks are judged on the same models."""
@@ -136,44 +138,31 @@ class _Search:
             name: promise.threshold(self._values[name], self._guesses[name], reserves[name])
             for name, promise in self.promises.items()
         }
-        fit, made_with = self._parts.fit, {**self._experiment.made_with, "steps": self._budget.max_steps}
-        built = self._experiment.build(fit, fit.priority.name, thresholds)
-        self.solves += 1
-        stage = Stage(f"reserve_{self.solves}", f"reserve, model {self.solves}", made_with, self._checkpointing)
-        start = built.placed(self._weights)
-        self._weights = weights_of(stage.solve(built, thresholds, start, self._budget, IDBPD()).solution)
-        evidence = Evidence(
-            self._network(self._weights),
-            self._network_alone,
-            *self._parts,
-            criteria_of(self._experiment.problem),
-        )
+        self._weights = self._solved(self._experiment, self._parts.fit.priority.name, thresholds, self._weights)
+        evidence = Evidence(self._network(self._weights), self._alone.__getitem__, *self._parts, self._criteria)
         return judge_limits(evidence, self.promises)
+
+    def _solved_alone(self, task: str) -> dict[str, Tensor]:
+        return self._solved(self._experiment.of_task_alone(task), task, {}, weights_alone(self._known, task))
+
+    def _solved(
+        self, experiment: Experiment, objective: str, thresholds: Mapping[str, float], start: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """The weights of a model, from ``start``, or else from the initial weights."""
+        built = experiment.build(self._parts.fit, objective, thresholds)
+        self.solves += 1
+        made_with = {**experiment.made_with, "steps": self._budget.max_steps, "objective": objective}
+        stage = Stage(f"reserve_{self.solves}", f"reserve, model {self.solves}", made_with, self._checkpointing)
+        first = built.placed(start) if start else built.initial_weights
+        return weights_of(stage.solve(built, thresholds, first, self._budget, IDBPD()).solution)
 
     def _network(self, weights: Mapping[str, Tensor]) -> nn.Module:
         return trained_network(self._experiment.model, self._parts.fit, weights)
-
-    def _network_alone(self, task: str) -> nn.Module:
-        return self._network(weights_alone(self._alone, task))
 
 
 def _on(parts: Parts, experiment: Experiment) -> Experiment:
     """The experiment on parts of the training rows."""
     return replace(experiment, fingerprint={"split_sha256": parts_sha256(*parts)})
-
-
-def _found_again(
-    parts: Parts,
-    calibration: CalibrationParameters,
-    training: TrainingParameters,
-    experiment: Experiment,
-    checkpointing: Checkpointing,
-) -> dict[str, Tensor]:
-    """Weights to start from and weights of each task alone, where no search for a weight decay has found them."""
-    budget = {"max_steps": calibration.reserve_steps, "tolerance": training.tolerance}
-    short = calibration.model_copy(update=budget)
-    _, start, alone = calibrate(parts.fit, short, _on(parts, experiment), checkpointing, quiet=True)
-    return {**joined_by_task({ALL_TASKS: start}), **alone}
 
 
 def _report(chosen: Mapping[str, Tried], promises: Mapping[str, Promise], solves: int, seconds: float) -> None:

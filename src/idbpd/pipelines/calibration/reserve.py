@@ -1,8 +1,8 @@
 """How much tighter a limit must be in training, so that it holds on unseen data.
 
 Models are trained on one part of the training rows, under limits with different reserves, and judged on the other part
-by the same verdict as the final model on the test part. The smallest reserve with which a limit holds there is chosen:
-more would cost the priority task for nothing.
+by the same bound as the final model on the test part. The smallest reserve with which a limit holds there safely is
+chosen: more would cost the priority task for nothing.
 """
 
 import math
@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from idbpd.experiment.thresholds import Promise
-from idbpd.mtl.bounds import Verdict
 
+# A limit that just holds on the validation part holds on the test part, another draw, half of the time. With twice the
+# distance from the value to its bound it mostly does.
+CAUTION = 2.0
 # The tightest limit is a little above what the task reaches on its own: there, nothing is left for any other task.
 TIGHTEST = 0.9
 # How closely a reserve is found. A limit in the loss is near its end already. One in a measure may be anywhere between
@@ -27,9 +29,17 @@ class Tried(NamedTuple):
     judged: Mapping[str, Any]  # as `judge_limits` gives it
 
     @property
-    def holds(self) -> bool:
-        """Whether the limit holds with confidence."""
-        return bool(self.judged["verdict"] == Verdict.HOLDS)
+    def is_safe(self) -> bool:
+        """Whether the limit would hold on other samples too, most likely."""
+        bound, limit = self.judged["upper_bound"], self.judged["reference"]
+        return bound is not None and self.value + CAUTION * (bound - self.value) <= limit
+
+    @property
+    def value(self) -> float:
+        """What is compared with the limit: a worst-case loss, or the mean error of a measure."""
+        measured = self.judged["measured"]
+        value = self.judged["worst_case_loss"] if measured is None else measured["error"]
+        return math.inf if value is None else float(value)  # no sample counts: nothing is safe
 
     @property
     def excess(self) -> float:
@@ -41,12 +51,12 @@ class Tried(NamedTuple):
 def next_reserve(tried: Sequence[Tried], promise: Promise) -> float | None:
     """The next reserve to try for a task: none at all, then the tightest limit, then by halving; None: it is settled.
 
-    Where even the tightest limit does not hold, nothing between is tried: it would hold by chance.
+    Where even the tightest limit is not safe, nothing between is tried: it would be so by chance.
     """
     if not tried:
         return 0.0
-    failing = [one.reserve for one in tried if not one.holds]
-    holding = [one.reserve for one in tried if one.holds]
+    failing = [one.reserve for one in tried if not one.is_safe]
+    holding = [one.reserve for one in tried if one.is_safe]
     if not holding:
         return TIGHTEST if len(tried) == 1 else None
     if not failing:
@@ -57,8 +67,8 @@ def next_reserve(tried: Sequence[Tried], promise: Promise) -> float | None:
 
 
 def choose(tried: Sequence[Tried]) -> Tried:
-    """The smallest reserve with which the limit holds; where none does, the one that comes nearest to it."""
-    holding = [one for one in tried if one.holds]
+    """The smallest reserve with which the limit is safe; where none is, the one that comes nearest to it."""
+    holding = [one for one in tried if one.is_safe]
     if holding:
         return min(holding, key=lambda one: one.reserve)
     return min(tried, key=lambda one: (one.excess, one.reserve))
