@@ -41,6 +41,22 @@ class Tape(NamedTuple):
     output: Ref | Tensor
     shape: torch.Size  # of the argument
 
+    def on_host(self) -> "Tape":
+        """With its constants in float64 in host memory."""
+
+        def moved(item: Any) -> Any:
+            if not isinstance(item, Tensor):
+                return item
+            return item.detach().to("cpu", torch.float64) if item.is_floating_point() else item.detach().to("cpu")
+
+        def all_moved(items: Any) -> Any:
+            return tree_map(moved, items, is_leaf=lambda leaf: isinstance(leaf, Ref))
+
+        operations = tuple(
+            one._replace(args=all_moved(one.args), kwargs=all_moved(one.kwargs)) for one in self.operations
+        )
+        return Tape(operations, moved(self.output) if isinstance(self.output, Tensor) else self.output, self.shape)
+
 
 class _UnreadableError(Exception):
     """The function does what no tape can show."""
