@@ -1,7 +1,7 @@
 """The one loop that runs every method, judges its iterates and hands back the right one."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -11,15 +11,18 @@ from idbpd.optim.counted_oracle import CountedOracle, counted
 from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.inner.autograd_oracle import AutogradOracle
 from idbpd.optim.kkt import best_multipliers, residuals
+from idbpd.optim.knowledge import Known
 from idbpd.optim.layout import Layout, Point, flatten
-from idbpd.optim.method import Iterate, Method, Status, Verdict
-from idbpd.optim.oracle import Maximisers, Oracle
+from idbpd.optim.method import Iterate, Method, RevisingMethod, Status, Verdict
+from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, Verification, VerifyingOracle
 from idbpd.optim.problem import Problem
 from idbpd.optim.quasi_newton.method import IDBPD
 from idbpd.optim.solution import Record, RunState, Solution, empty_history, first_best
 
 Callback = Callable[[Record], object]
 _DEFAULT = IDBPD()
+_INNER = 0.1  # share of the tolerance to which worst cases are wanted at the end
+_REVISITS = 100  # how often a run goes on because a worst case turned out to be higher
 
 
 class Keeper(Protocol):
@@ -44,6 +47,7 @@ def solve(
     *,
     state: RunState | None = None,
     keeper: Keeper | None = None,
+    effort: float = 1.0,
 ) -> Solution:
     """Run ``method`` on ``problem`` from ``x0`` until all KKT residuals are at most ``tolerance`` or ``max_steps``
     steps are done.
@@ -52,6 +56,7 @@ def solve(
     ``state``, the ``solution.state`` of an earlier run of the same method on the same problem, goes on from there
     exactly as if that run had not ended; ``max_steps`` counts from the very start, and ``x0`` only gives the shape.
     ``keeper`` is given such states while the run goes on, and once more when Ctrl-C or a termination ends it.
+    ``effort`` says how hard to look for the global worst cases of a `Problem`: 10 looks ten times as long as 1.
     """
     if isinstance(method, type):
         raise TypeError(f"method must be an instance such as {method.__name__}(), got the class {method.__name__}")
@@ -59,10 +64,13 @@ def solve(
         raise ValueError(f"max_steps must be a non-negative integer, got {max_steps!r}")
     if not 0 < tolerance < math.inf:
         raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
+    if not 0 < effort < math.inf:
+        raise ValueError(f"effort must be positive and finite, got {effort}")
     x, layout = flatten(x0)
-    oracle = counted(AutogradOracle(problem, layout) if isinstance(problem, Problem) else problem)
+    oracle = counted(AutogradOracle(problem, layout, effort) if isinstance(problem, Problem) else problem)
     records: list[Record] = []
-    stopped = False
+    verification: Verification | None = None
+    stopped, revisits = False, 0
     if state is not None:
         run = _resumed(state, method, oracle, x)
     else:
@@ -77,7 +85,12 @@ def solve(
             if stopped or run.step >= max_steps or run.step % method.check_every == 0:
                 ending = _judge(run, method, tolerance, max_steps, stopped)
                 if ending is not None:
-                    break
+                    verification = _verified(method, oracle, run, ending, tolerance)
+                    if verification is None or not verification.is_higher or revisits == _REVISITS:
+                        break
+                    run = _revisited(method, oracle, run, verification, tolerance)
+                    revisits += 1
+                    continue
             if keeper is not None and keeper.due(run.step):
                 run = _with_history(run, records)
                 records = []
@@ -86,13 +99,15 @@ def solve(
             iterate = method.iterate(following)
             best = run.best.or_better(iterate, tolerance, method.picks_by_residual)
             records.append(_record(run.step + 1, iterate, oracle))
-            run = RunState(run.step + 1, following, best, run.history, oracle.evaluations, oracle.gradients)
+            run = RunState(
+                run.step + 1, following, best, run.history, oracle.evaluations, oracle.gradients, run.worst_cases
+            )
             stopped = callback is not None and callback(records[-1]) is True
     except (KeyboardInterrupt, SystemExit):
         if keeper is not None:
             keeper.keep(_with_history(run, records))
         raise
-    return _finish(method, oracle, layout, _with_history(run, records), ending, tolerance)
+    return _finish(method, oracle, layout, _with_history(run, records), ending, verification, tolerance)
 
 
 def _with_history(run: RunState, records: list[Record]) -> RunState:
@@ -116,6 +131,29 @@ def _judge(run: RunState, method: Method[Any], tolerance: float, max_steps: int,
     return Verdict(Status.MAX_STEPS, f"all {max_steps} steps are done") if run.step >= max_steps else None
 
 
+def _verified(
+    method: Method[Any], oracle: CountedOracle, run: RunState, ending: Verdict, tolerance: float
+) -> Verification | None:
+    """What is known of the worst cases where a method has ended by itself; None where it would change nothing."""
+    is_cut_short = ending.status is Status.MAX_STEPS and method.verdict(run.method) is None
+    if is_cut_short or ending.status is Status.DIVERGED:
+        return None
+    if not isinstance(oracle, VerifyingOracle) or not isinstance(method, RevisingMethod):
+        return None
+    return oracle.verify(method.iterate(run.method).evaluation, _INNER * tolerance)
+
+
+def _revisited(
+    method: Method[Any], oracle: CountedOracle, run: RunState, verification: Verification, tolerance: float
+) -> RunState:
+    """The run with its last point judged anew: worst cases there are higher than was thought."""
+    assert isinstance(method, RevisingMethod)
+    assert isinstance(oracle, VerifyingOracle)
+    state = method.revisit(oracle, run.method, verification.evaluation, tolerance)
+    best = run.best.or_better(method.iterate(state), tolerance, method.picks_by_residual)
+    return run._replace(method=state, best=best, worst_cases=oracle.remembered())
+
+
 def _measured(run: RunState, method: Method[Any]) -> tuple[float, bool]:
     """The worst residual of the iterate that counts, and whether the numbers of the latest one are finite."""
     iterate = method.iterate(run.method)
@@ -127,22 +165,42 @@ def _measured(run: RunState, method: Method[Any]) -> tuple[float, bool]:
 
 
 def _finish(
-    method: Method[Any], oracle: CountedOracle, layout: Layout, run: RunState, ending: Verdict, tolerance: float
+    method: Method[Any],
+    oracle: CountedOracle,
+    layout: Layout,
+    run: RunState,
+    ending: Verdict,
+    verification: Verification | None,
+    tolerance: float,
 ) -> Solution:
     """The answer, with its certificate computed at the very point that is returned."""
     status, reason = ending
     if status is Status.CONVERGED and not method.picks_by_residual:
         evaluation, gradients, multipliers, found, _ = method.iterate(run.method)
     else:
+        verification = None  # it speaks of the last point
         best = run.best
         evaluation = oracle.evaluate(best.x, Maximisers.of(best.maximisers))
         gradients = oracle.differentiate(evaluation)
         multipliers = best.multipliers if method.picks_by_residual else best_multipliers(evaluation.g, gradients)
         found = residuals(evaluation.g, gradients, multipliers)
+    known, remarks = _known(evaluation), ()
+    if verification is None and isinstance(oracle, VerifyingOracle) and status is not Status.DIVERGED:
+        verification = oracle.verify(evaluation, _INNER * tolerance)
+    if verification is not None:
+        known, remarks = verification.known, verification.remarks
+        if verification.is_higher:
+            evaluation = verification.evaluation
+            gradients = oracle.differentiate(evaluation)
+            multipliers = best_multipliers(evaluation.g, gradients)
+            found = residuals(evaluation.g, gradients, multipliers)
+        evaluation = evaluation._replace(error=verification.evaluation.error)
     kkt = found.measured()
-    error = evaluation.error.nan_to_num(torch.inf).amax().item()
+    error = evaluation.error.nan_to_num(torch.inf, torch.inf).amax().item()
     if status is Status.CONVERGED and not kkt.worst <= tolerance:
         status, reason = Status.MAX_STEPS, "the residuals recomputed with better maximisers are beyond the tolerance"
+    if status is Status.CONVERGED and Known.LOCAL in known:
+        status, reason = Status.LOCAL, _why_local(known, remarks)
     if status is Status.CONVERGED and not error <= max(tolerance, math.sqrt(torch.finfo(evaluation.x.dtype).eps)):
         status, reason = Status.MAX_STEPS, f"the inner maxima are only known to within {error:.1e}"
     if status is Status.INFEASIBLE and kkt.infeasibility <= tolerance:
@@ -164,6 +222,23 @@ def _finish(
         gradients=oracle.gradients,
         inner_error=error,
         state=run,
+        known=known,
+    )
+
+
+def _known(evaluation: Evaluation) -> tuple[Known, ...]:
+    """How an oracle that answers for its own maxima knows them: by the errors that it states."""
+    return tuple(Known.EXACT if error < math.inf else Known.LOCAL for error in read(evaluation.error)[0].tolist())
+
+
+def _why_local(known: Sequence[Known], remarks: Sequence[str]) -> str:
+    if remarks:
+        return "; ".join(remarks)
+    names = ["the objective", *(f"constraints[{i}]" for i in range(len(known) - 1))]
+    local = ", ".join(name for name, one in zip(names, known, strict=True) if one is Known.LOCAL)
+    return (
+        f"all KKT residuals are within the tolerance, but the worst case of {local} is only the highest that was found; "
+        "state concave=True or maximise=..., or raise effort"
     )
 
 
@@ -195,6 +270,8 @@ def _resumed(state: RunState, method: Method[Any], oracle: CountedOracle, x: Ten
             f"{type(method).__name__} needs a {method.state_type.__name__}"
         )
     oracle.evaluations, oracle.gradients = state.evaluations, state.gradients
+    if isinstance(oracle, VerifyingOracle):
+        oracle.remind(state.worst_cases)
     return state
 
 

@@ -69,6 +69,11 @@ class _Recorder(TorchDispatchMode):
         self._kept: list[Any] = [argument]  # a tensor that is gone may leave its id to another
         self.operations: list[Operation] = []
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Torch would import its compiler, which takes two seconds, in order not to compile what is below.
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:

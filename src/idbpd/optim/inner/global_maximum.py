@@ -29,7 +29,7 @@ from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.inner.gap import curved_gap, linear_gap
 from idbpd.optim.inner.maximise import climb
 from idbpd.optim.inner.multistart import spread_points
-from idbpd.optim.inner.quadratic_over_ball import maximise_over_ball
+from idbpd.optim.inner.quadratic_over_ball import over_ball
 from idbpd.optim.knowledge import Known
 from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex
 
@@ -187,7 +187,7 @@ def _linear(task: Task, best: _Best) -> Answer | None:
 def _quadratic(task: Task, best: _Best) -> Answer | None:
     """A quadratic, by its Hessian."""
     f, over = task.f, task.over
-    here, hessian = f.second_order(best.point)
+    _, hessian = f.second_order(best.point)
     if hessian is None:
         return None
     H = hessian.cpu()
@@ -200,11 +200,11 @@ def _quadratic(task: Task, best: _Best) -> Answer | None:
     if float(values[-1]) <= small:
         return _concave(task, best) if over.is_bounded else _strictly_concave(task, best, -float(values[-1]))
     if isinstance(over, Ball):
-        center = over.center.to(best.point)
-        g = (here.gradient.double() - (hessian @ (best.point - center).flatten().double()).reshape(center.shape)).cpu()
-        z = maximise_over_ball(g.flatten(), hessian.cpu(), over.radius)
-        best.offer(over.project(center + z.to(center).reshape(center.shape)))
-        return best.exact(8.0 * torch.finfo(best.point.dtype).eps * (abs(best.value) + size * over.radius**2))
+        found = over_ball(f, over, best.point)
+        if found is None:
+            return None
+        best.offer(found.point)
+        return best.exact(float(found.error))
     if float(values[0]) >= -small:
         return _convex(task, best)
     return None

@@ -3,6 +3,30 @@
 import torch
 from torch import Tensor
 
+from idbpd.optim.inner.function import InnerFunction, Maximum
+from idbpd.optim.sets import Ball
+
+_MOST_VARIABLES = 500
+
+
+def over_ball(f: InnerFunction, ball: Ball, start: Tensor) -> Maximum | None:
+    """The maximum of a function known to be a quadratic; None where its Hessian cannot be had."""
+    if start.numel() > _MOST_VARIABLES:
+        return None
+    here, hessian = f.second_order(start)
+    if hessian is None or not bool(hessian.isfinite().all()) or not bool(here.gradient.isfinite().all()):
+        return None
+    center = ball.center.to(start)
+    offset = (start - center).flatten().double()
+    g = here.gradient.flatten().double() - hessian @ offset
+    z = maximise_over_ball(g.cpu(), hessian.cpu(), ball.radius).to(start.device)
+    point = ball.project(center + z.to(start).reshape(center.shape))
+    value = f.value(point)
+    if not bool(value >= here.value):
+        point, value = start, here.value
+    size = value.abs() + hessian.abs().sum(1).amax() * ball.radius**2
+    return Maximum(point, value, 8.0 * torch.finfo(start.dtype).eps * size)
+
 
 def maximise_over_ball(gradient: Tensor, hessian: Tensor, radius: float) -> Tensor:
     """The z with ||z|| <= radius that maximises ``g.z + z.H z / 2``; float64 on the host.
