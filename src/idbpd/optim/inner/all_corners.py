@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from idbpd.optim.device_reads import read
 from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.sets import Box, ConvexSet, Simplex
 
@@ -32,6 +33,6 @@ def corners_of(over: ConvexSet, like: Tensor, most_axes: int = _MOST_AXES) -> Te
 
 def highest(f: InnerFunction, points: Tensor) -> tuple[Tensor, float]:
     """The point with the largest value, and that value; what is no number cannot win."""
-    values = f.values_somehow(points).nan_to_num(-torch.inf, neginf=-torch.inf)
+    (values,) = read(f.values_somehow(points).nan_to_num(-torch.inf, neginf=-torch.inf))
     at = int(values.argmax())
     return points[at], float(values[at])

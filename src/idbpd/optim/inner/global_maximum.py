@@ -17,6 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.device_reads import read
 from idbpd.optim.enclosure.curvature import Shape, shape_of
 from idbpd.optim.enclosure.degree import degree_of
 from idbpd.optim.enclosure.enclose import NoRuleError, enclose
@@ -95,7 +96,7 @@ class _Best:
 
     def climb_from(self, task: Task, points: Tensor) -> None:
         """Ascend from the highest of many points, and from the best one."""
-        values = self._f.values_somehow(points).nan_to_num(-math.inf, neginf=-math.inf)
+        (values,) = read(self._f.values_somehow(points).nan_to_num(-math.inf, neginf=-math.inf))
         starts = [self.point, *(points[i] for i in values.argsort(descending=True)[:_CLIMBS].tolist())]
         for start in starts:
             self.offer(climb(self._f, task.over, task.over.project(start)).point)
@@ -205,9 +206,27 @@ def _quadratic(task: Task, best: _Best) -> Answer | None:
             return None
         best.offer(found.point)
         return best.exact(float(found.error))
+    if isinstance(over, Box) and bool(((H - torch.diag(H.diagonal())).abs() <= 1e-15 * size).all()):
+        return _separable_quadratic(task, best, hessian.diagonal())
     if float(values[0]) >= -small:
         return _convex(task, best)
     return None
+
+
+def _separable_quadratic(task: Task, best: _Best, curvatures: Tensor) -> Answer | None:
+    """A sum of quadratics of one variable each, over a box: each at one of its ends, or at its peak."""
+    assert isinstance(task.over, Box)
+    y = best.point.flatten().double()
+    g = task.f.local(best.point).gradient.flatten().double()
+    low, high = (bound.to(y).flatten() for bound in (task.over.low, task.over.high))
+    peak = y + torch.where(curvatures < 0, -g / curvatures, 0.0)
+    ends = torch.stack([low, high, peak.clamp(min=low, max=high)])
+    rises = g * (ends - y) + 0.5 * curvatures * (ends - y).square()
+    if not bool(rises.isfinite().all()):
+        return None  # a side without an end
+    chosen = ends.gather(0, rises.argmax(0, keepdim=True))[0]
+    best.offer(task.over.project(chosen.to(best.point).reshape(best.point.shape)))
+    return best.exact()
 
 
 def _concave(task: Task, best: _Best) -> Answer | None:
