@@ -107,7 +107,12 @@ class _WithVerification(CountedOracle):
         self._oracle.remind(worst_cases)
 
 
-_ABILITIES = ((CutOracle, _WithCuts), (TermOracle, _WithTerms), (PromptOracle, _WithAttempts), (VerifyingOracle, _WithVerification))
+_ABILITIES = (
+    (CutOracle, _WithCuts),
+    (TermOracle, _WithTerms),
+    (PromptOracle, _WithAttempts),
+    (VerifyingOracle, _WithVerification),
+)
 
 
 def counted(oracle: Oracle) -> CountedOracle:

@@ -58,14 +58,7 @@ def solve(
     ``keeper`` is given such states while the run goes on, and once more when Ctrl-C or a termination ends it.
     ``effort`` says how hard to look for the global worst cases of a `Problem`: 10 looks ten times as long as 1.
     """
-    if isinstance(method, type):
-        raise TypeError(f"method must be an instance such as {method.__name__}(), got the class {method.__name__}")
-    if isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 0:
-        raise ValueError(f"max_steps must be a non-negative integer, got {max_steps!r}")
-    if not 0 < tolerance < math.inf:
-        raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
-    if not 0 < effort < math.inf:
-        raise ValueError(f"effort must be positive and finite, got {effort}")
+    _check(method, max_steps, tolerance, effort)
     x, layout = flatten(x0)
     oracle = counted(AutogradOracle(problem, layout, effort) if isinstance(problem, Problem) else problem)
     records: list[Record] = []
@@ -108,6 +101,18 @@ def solve(
             keeper.keep(_with_history(run, records))
         raise
     return _finish(method, oracle, layout, _with_history(run, records), ending, verification, tolerance)
+
+
+def _check(method: Method[Any], max_steps: int, tolerance: float, effort: float) -> None:
+    """Reject what could only fail later."""
+    if isinstance(method, type):
+        raise TypeError(f"method must be an instance such as {method.__name__}(), got the class {method.__name__}")
+    if isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 0:
+        raise ValueError(f"max_steps must be a non-negative integer, got {max_steps!r}")
+    if not 0 < tolerance < math.inf:
+        raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
+    if not 0 < effort < math.inf:
+        raise ValueError(f"effort must be positive and finite, got {effort}")
 
 
 def _with_history(run: RunState, records: list[Record]) -> RunState:
@@ -184,7 +189,7 @@ def _finish(
         gradients = oracle.differentiate(evaluation)
         multipliers = best.multipliers if method.picks_by_residual else best_multipliers(evaluation.g, gradients)
         found = residuals(evaluation.g, gradients, multipliers)
-    known, remarks = _known(evaluation), ()
+    known, remarks = _known(evaluation), tuple[str, ...]()
     if verification is None and isinstance(oracle, VerifyingOracle) and status is not Status.DIVERGED:
         verification = oracle.verify(evaluation, _INNER * tolerance)
     if verification is not None:
@@ -237,7 +242,7 @@ def _why_local(known: Sequence[Known], remarks: Sequence[str]) -> str:
     names = ["the objective", *(f"constraints[{i}]" for i in range(len(known) - 1))]
     local = ", ".join(name for name, one in zip(names, known, strict=True) if one is Known.LOCAL)
     return (
-        f"all KKT residuals are within the tolerance, but the worst case of {local} is only the highest that was found; "
+        f"all KKT residuals are within the tolerance, but the worst case of {local} is only the highest found; "
         "state concave=True or maximise=..., or raise effort"
     )
 

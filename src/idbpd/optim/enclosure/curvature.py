@@ -6,6 +6,7 @@ takes any number of variables, and kinks. It finds what is written as a sum of c
 
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from idbpd.optim.enclosure.enclose import enclose_all
@@ -52,11 +53,11 @@ def shape_of(tape: Tape, low: Tensor, high: Tensor) -> Shape:
     found = {0: AFFINE}
     for operation in tape.operations:
         shape = _shape(operation, found, jets)
-        found.update({number: shape for number in operation.outputs})
+        found.update(dict.fromkeys(operation.outputs, shape))
     return found[tape.output.number]
 
 
-def _shape(op: Operation, known: dict[int, Shape], jets: dict[int, Jet]) -> Shape:
+def _shape(op: Operation, known: dict[int, Shape], jets: dict[int, Jet]) -> Shape:  # noqa: PLR0911, PLR0912 - a table
     name, args = op.name, op.args
 
     def of(item: Any) -> Shape:
@@ -124,12 +125,8 @@ def _clamped(op: Operation, composed: Any, inner: Shape) -> Shape:
     low, high = op.kwargs.get("min", bounds[0]), op.kwargs.get("max", bounds[1])
     if op.name == "aten::clamp_max":
         low, high = None, low
-    if not all(isinstance(one, (int, float, Tensor, type(None))) or isinstance(one, Ref) for one in (low, high)):
-        return UNKNOWN
     if isinstance(low, Ref) or isinstance(high, Ref) or (low is not None and high is not None):
         return UNKNOWN
-    from torch import as_tensor, float64  # a bound may be a number
-
-    bound = as_tensor(low if high is None else high, dtype=float64)
+    bound = torch.as_tensor(low if high is None else high, dtype=torch.float64)
     shape: Shape = composed(clamp_below(bound) if high is None else clamp_above(bound), op.args[0], inner)
     return shape

@@ -12,7 +12,7 @@ def degrees(tape: Tape) -> dict[int, float]:
     found: dict[int, float] = {0: 1}
     for operation in tape.operations:
         degree = _degree(operation, found)
-        found.update({output: degree for output in operation.outputs})
+        found.update(dict.fromkeys(operation.outputs, degree))
     return found
 
 
@@ -21,7 +21,7 @@ def degree_of(tape: Tape) -> float:
     return degrees(tape)[tape.output.number] if isinstance(tape.output, Ref) else 0
 
 
-def _degree(operation: Operation, known: dict[int, float]) -> float:
+def _degree(operation: Operation, known: dict[int, float]) -> float:  # noqa: PLR0911 - a table
     name, args = operation.name, operation.args
 
     def of(item: Any) -> float:

@@ -28,9 +28,7 @@ class Interval(NamedTuple):
     def times(self, other: "Interval") -> "Interval":
         """All products; zero times infinity is zero, as the infinite end is never attained."""
         products = torch.stack(
-            torch.broadcast_tensors(
-                self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high
-            )
+            [self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high]
         ).nan_to_num(nan=0.0, posinf=math.inf, neginf=-math.inf)
         return Interval(products.amin(0), products.amax(0))
 
@@ -48,7 +46,7 @@ class Interval(NamedTuple):
         return Interval(torch.minimum(self.low, other.low), torch.maximum(self.high, other.high))
 
     def where(self, condition: Tensor, other: "Interval") -> "Interval":
-        """This one where the condition holds, else the other."""
+        """The numbers of one interval where the condition holds, else those of the other."""
         return Interval(torch.where(condition, self.low, other.low), torch.where(condition, self.high, other.high))
 
     def mapped(self, function: Callable[[Tensor], Tensor]) -> "Interval":

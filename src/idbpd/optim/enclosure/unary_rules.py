@@ -49,7 +49,7 @@ def _falling(v: Interval, function: Callable[[Tensor], Tensor]) -> Interval:
 
 def _log(v: Interval) -> Ranges:
     return _on_positive(
-        v, lambda u: Ranges(u.mapped(torch.log), _falling(u, torch.reciprocal), u.mapped(lambda s: -s**-2.0))
+        v, lambda u: Ranges(u.mapped(torch.log), _falling(u, torch.reciprocal), u.mapped(lambda s: -(s**-2.0)))
     )
 
 
@@ -57,10 +57,25 @@ def _log1p(v: Interval) -> Ranges:
     return _log(Interval(v.low + 1, v.high + 1))
 
 
+def _xlogx(v: Interval) -> Ranges:
+    """X log x, which is 0 at 0."""
+    is_inside = v.low >= 0
+    all_numbers = everything(v.low)
+    inside = Interval(torch.where(is_inside, v.low, 1.0), torch.where(is_inside, v.high, 1.0))
+    ranges = Ranges(
+        _peaked(inside, lambda s: torch.xlogy(s, s), (math.exp(-1),)),
+        inside.mapped(lambda s: torch.log(s) + 1),
+        _falling(inside, torch.reciprocal),
+    )
+    return Ranges(*(one.where(is_inside, all_numbers) for one in ranges))
+
+
 def _sqrt(v: Interval) -> Ranges:
     inside = _on_positive(
         v,
-        lambda u: Ranges(u.mapped(torch.sqrt), _falling(u, lambda s: 0.5 * s**-0.5), u.mapped(lambda s: -0.25 * s**-1.5)),
+        lambda u: Ranges(
+            u.mapped(torch.sqrt), _falling(u, lambda s: 0.5 * s**-0.5), u.mapped(lambda s: -0.25 * s**-1.5)
+        ),
     )
     value = Interval(v.low.clamp(min=0), v.high.clamp(min=0)).mapped(torch.sqrt)  # a sum of squares may round below 0
     slope, bend = (
@@ -72,7 +87,7 @@ def _sqrt(v: Interval) -> Ranges:
 
 def _reciprocal(v: Interval) -> Ranges:
     def of_positive(u: Interval) -> Ranges:
-        return Ranges(_falling(u, torch.reciprocal), u.mapped(lambda s: -s**-2.0), _falling(u, lambda s: 2 * s**-3.0))
+        return Ranges(_falling(u, torch.reciprocal), u.mapped(lambda s: -(s**-2.0)), _falling(u, lambda s: 2 * s**-3.0))
 
     one, other = _on_positive(v, of_positive), _on_positive(-v, of_positive)
     mirrored = Ranges(-other.value, other.slope, -other.bend)
@@ -159,8 +174,9 @@ def _sinh(v: Interval) -> Ranges:
 def _bent(v: Interval, at: Tensor, below: float, above: float) -> tuple[Interval, Interval]:
     """Slope and bend of a function that has the slope ``below`` up to the point ``at`` and ``above`` beyond."""
     is_below, is_above = v.high <= at, v.low >= at
-    slopes = [torch.where(is_above, above, below), torch.where(is_below, below, above)]
-    slope = Interval(torch.minimum(*slopes).to(v.low), torch.maximum(*slopes).to(v.low))
+    lower, upper = _float64(below), _float64(above)
+    slopes = [torch.where(is_above, upper, lower), torch.where(is_below, lower, upper)]
+    slope = Interval(torch.minimum(*slopes), torch.maximum(*slopes))
     jump = torch.where(is_below | is_above, 0.0, math.copysign(math.inf, above - below)).to(v.low)
     return slope, Interval(jump.clamp(max=0), jump.clamp(min=0))
 
@@ -190,6 +206,21 @@ def clamp_above(bound: Tensor) -> Rule:
     return lambda v: Ranges(v.mapped(lambda s: torch.minimum(s, bound)), *_bent(v, bound, 1.0, 0.0))
 
 
+def huber(delta: float, factor: float) -> Rule:
+    """``factor`` times: half a square up to ``delta``, a straight line beyond."""
+
+    def value(s: Tensor) -> Tensor:
+        return factor * torch.where(s.abs() <= delta, 0.5 * s * s, delta * (s.abs() - 0.5 * delta))
+
+    def rule(v: Interval) -> Ranges:
+        is_inside, is_outside = v.magnitude <= delta, (v.low >= delta) | (v.high <= -delta)
+        none, full = _float64(0.0), _float64(factor)
+        bend = Interval(torch.where(is_inside, full, none), torch.where(is_outside, none, full))
+        return Ranges(even(v, value), v.mapped(lambda s: factor * s.clamp(-delta, delta)), bend)
+
+    return rule
+
+
 def power(p: float) -> Rule:
     """A number to the power ``p``."""
     if p == 0.5:
@@ -199,13 +230,13 @@ def power(p: float) -> Rule:
     if p == int(p) and p >= 0:
         return lambda v: Ranges(
             _integer_power(v, int(p)),
-            _integer_power(v, int(p) - 1).scaled(torch.tensor(p)) if p >= 1 else between(0, 0, v.low),
-            _integer_power(v, int(p) - 2).scaled(torch.tensor(p * (p - 1))) if p >= 2 else between(0, 0, v.low),
+            _integer_power(v, int(p) - 1).scaled(_float64(p)) if p >= 1 else between(0, 0, v.low),
+            _integer_power(v, int(p) - 2).scaled(_float64(p * (p - 1))) if p >= 2 else between(0, 0, v.low),
         )
 
     def one(u: Interval, q: float, factor: float) -> Interval:
         found = u.mapped(lambda s: s**q) if q >= 0 else _falling(u, lambda s: s**q)
-        return found.scaled(torch.tensor(factor))
+        return found.scaled(_float64(factor))
 
     def of_positive(u: Interval) -> Ranges:
         return Ranges(one(u, p, 1.0), one(u, p - 1, p), one(u, p - 2, p * (p - 1)))
@@ -221,6 +252,11 @@ def power(p: float) -> Rule:
     return lambda v: _on_positive(v, of_positive)
 
 
+def _float64(number: float) -> Tensor:
+    """A number as a tensor: by itself, torch would round it to float32."""
+    return torch.tensor(number, dtype=torch.float64)
+
+
 def _integer_power(v: Interval, p: int) -> Interval:
     if p == 0:
         return constant(torch.ones_like(v.low))
@@ -228,6 +264,7 @@ def _integer_power(v: Interval, p: int) -> Interval:
 
 
 UNARY: dict[str, Rule] = {
+    "idbpd::xlogx": _xlogx,
     "aten::exp": _exp,
     "aten::expm1": _expm1,
     "aten::log": _log,
@@ -252,6 +289,8 @@ UNARY: dict[str, Rule] = {
 def unary_rule(name: str, args: tuple[Any, ...]) -> Rule | None:
     """The rule of an operation on one tensor, or None."""
     rest = args[1:]
+    if name == "idbpd::huber":
+        return huber(*rest)
     if name == "aten::pow" and isinstance(rest[0], (int, float)):
         return power(float(rest[0]))
     if name == "aten::softplus" and all(float(one) == wanted for one, wanted in zip(rest, (1, 20), strict=False)):

@@ -12,9 +12,9 @@ from idbpd.optim.enclosure.degree import degree_of
 from idbpd.optim.enclosure.tape import record
 from idbpd.optim.inner.exact import exact_maximum, is_strict_quadratic
 from idbpd.optim.inner.function import InnerFunction, Maximum, PointFunction
-from idbpd.optim.inner.global_maximum import Task
 from idbpd.optim.inner.maximise import climb
 from idbpd.optim.inner.quadratic_over_ball import over_ball
+from idbpd.optim.inner.search import Task
 from idbpd.optim.inner.terms import Term, stated_maximum, terms_of, verified
 from idbpd.optim.knowledge import Known
 from idbpd.optim.layout import Layout
@@ -130,7 +130,8 @@ class AutogradOracle:
         """A maximum on the host, exactly where that can be, else by ascent."""
         own = self._terms[i].maximise
         if own is not None:
-            return stated_maximum(self._terms[i].name, InnerFunction(function), over, own(self._layout.restore(x)), start)
+            stated = own(self._layout.restore(x))
+            return stated_maximum(self._terms[i].name, InnerFunction(function), over, stated, start)
         found = self._quadratic(i, function, over, over.project(start))
         return self._climbed(i, InnerFunction(function), over, start) if math.isinf(found.error) else found
 
@@ -171,7 +172,8 @@ class AutogradOracle:
                 value = self._at(variable, self._terms[term])(point)
             if not value.requires_grad:
                 raise ValueError(
-                    f"{self._terms[term].name} does not depend on x through differentiable torch operations, so it has no gradient; "
+                    f"{self._terms[term].name} does not depend on x through differentiable torch operations, "
+                    "so it has no gradient; "
                     "compute it from x alone (a constant can be written 0 * x.sum())"
                 )
             (gradient,) = torch.autograd.grad(value, variable, allow_unused=True)
@@ -211,7 +213,7 @@ class AutogradOracle:
         return torch.stack([value_at(None if term.over is None else point) for point in points]).to(torch.float64)
 
     def _at(self, x: Tensor, term: Term) -> Callable[[Tensor | None], Tensor]:
-        """The function of a term at a fixed ``x`` as a function of its second argument, checked to return one number."""
+        """A term at a fixed ``x`` as a function of its second argument, checked to return one number."""
         point = self._layout.restore(x)
         name, function = term.name, term.function
 

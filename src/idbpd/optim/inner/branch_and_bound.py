@@ -108,8 +108,7 @@ def branch_and_bound(
         parts = search.split(low[now], high[now], axis[now])
         found = search.bounds(*parts)
         low, high, upper, axis = (
-            torch.cat([old[later], new])
-            for old, new in zip((low, high, upper, axis), found, strict=True)
+            torch.cat([old[later], new]) for old, new in zip((low, high, upper, axis), found, strict=True)
         )
         is_open = upper > search.value + tolerance
         if bool((~is_open).any()):
@@ -185,21 +184,19 @@ class _Search:
         upper = value.high
         if m.curvature or m.slope:
             # The added part is largest where its own point of the box is nearest.
-            if self.domain.center is not None:
-                top = self.domain.center.clamp(min=low, max=high)
-            else:
-                top = low
+            top = low if self.domain.center is None else self.domain.center.clamp(min=low, max=high)
             upper = torch.minimum(upper, value.high + m.value(top))
         curvature = _separable(H_low, H_high, high - low, m.curvature)
         for q in (middle, self.best.clamp(min=low, max=high)):
             at = enclose(self.tape, q, q, 1)
-            value_q, g_q = at.high[:, 0], 0.5 * (at.low[:, 1:] + at.high[:, 1:])
+            # At a kink on the side of a box only the slopes on this side of it count.
+            value_q, g_q = at.high[:, 0], (torch.maximum(at.low[:, 1:], g.low), torch.minimum(at.high[:, 1:], g.high))
             below, above = low - q, high - q
             rise = torch.maximum(_zero_times(g.high, above), _zero_times(g.low, below)).sum(1)
             upper = torch.minimum(upper, (value_q + rise).nan_to_num(math.inf))
-            value_q, g_q = value_q + m.value(q), g_q + m.gradient(q)
+            value_q, added = value_q + m.value(q), m.gradient(q)
             for d in curvature:
-                rise = _parabola(g_q, d, below, above).sum(1)
+                rise = _parabola(g_q[0] + added, g_q[1] + added, d, below, above).sum(1)
                 upper = torch.minimum(upper, (value_q + rise).nan_to_num(math.inf))
         axis = _axis(low, high, g.high, g.low, H_high)
         if self.domain.is_box:
@@ -218,7 +215,8 @@ class _Search:
         is_gone = ((rises & (high < outer_high)) | (falls & (low > outer_low))).any(1)
         new_low = torch.where(rises & high.isfinite(), high, low)
         new_high = torch.where(falls & low.isfinite(), low, high)
-        is_convex = (H_low.diagonal(dim1=1, dim2=2) >= 0) & (new_high > new_low) & new_low.isfinite() & new_high.isfinite()
+        is_wide = (new_high > new_low) & new_low.isfinite() & new_high.isfinite()
+        is_convex = (H_low.diagonal(dim1=1, dim2=2) >= 0) & is_wide
         n = self.frame.n
         axis = torch.where(is_convex.any(1), n + is_convex.to(torch.int64).argmax(1), axis)
         kept = ~is_gone
@@ -279,16 +277,17 @@ def _separable(H_low: Tensor, H_high: Tensor, width: Tensor, shift: float) -> li
     return found
 
 
-def _parabola(g: Tensor, d: Tensor, below: Tensor, above: Tensor) -> Tensor:
-    """The largest g t + d t^2 / 2 for t from ``below`` to ``above``."""
+def _parabola(g_low: Tensor, g_high: Tensor, d: Tensor, below: Tensor, above: Tensor) -> Tensor:
+    """The largest g t + d t^2 / 2 for t from ``below`` <= 0 to ``above`` >= 0 and g between its ends."""
+    return torch.maximum(_rise(g_high, d, above), _rise(-g_low, d, -below))
 
-    def at(t: Tensor) -> Tensor:
-        return _zero_times(g, t) + 0.5 * _zero_times(d, t.square())
 
-    ends = torch.maximum(at(below), at(above))
-    ends = torch.where((below.isinf() | above.isinf()) & ~(d < 0), torch.where(below == above, 0.0, math.inf), ends)
-    inner = torch.where(d < 0, -g / d, 0.0).clamp(min=below, max=above)
-    return torch.where(d < 0, at(inner), ends).nan_to_num(math.inf, math.inf, -math.inf)
+def _rise(g: Tensor, d: Tensor, length: Tensor) -> Tensor:
+    """The largest g t + d t^2 / 2 for t from 0 to ``length``, which may be infinite."""
+    t = torch.where(d < 0, (-g / d).clamp(min=0.0), math.inf)
+    t = torch.minimum(torch.where(t.isnan(), math.inf, t), length)
+    rise = _zero_times(g, t) + 0.5 * _zero_times(d, t.square())
+    return torch.where(t == 0, 0.0, rise).nan_to_num(math.inf, math.inf, -math.inf).clamp(min=0.0)
 
 
 def _axis(low: Tensor, high: Tensor, g_high: Tensor, g_low: Tensor, H_high: Tensor) -> Tensor:

@@ -52,7 +52,7 @@ def spread_points(over: ConvexSet, like: Tensor, count: int) -> Tensor:
     to its boundary.
     """
     n = like.numel()
-    engine = torch.quasirandom.SobolEngine(min(n, _SOBOL_AXES), scramble=True, seed=1)
+    engine = torch.quasirandom.SobolEngine(min(n, _SOBOL_AXES), scramble=True, seed=1)  # type: ignore[no-untyped-call]
     shares = engine.draw(count, dtype=torch.float64)
     if n > _SOBOL_AXES:
         generator = torch.Generator().manual_seed(1)

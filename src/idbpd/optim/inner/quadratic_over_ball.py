@@ -35,13 +35,18 @@ def maximise_over_ball(gradient: Tensor, hessian: Tensor, radius: float) -> Tens
     the hard case, where g has no part along the largest eigenvalue, a multiple of its eigenvector is added.
     """
     values, vectors = torch.linalg.eigh(hessian)
-    a = vectors.T @ gradient
+    z: Tensor = vectors @ _in_eigenvectors(vectors.T @ gradient, values, radius)
+    return z
+
+
+def _in_eigenvectors(a: Tensor, values: Tensor, radius: float) -> Tensor:
+    """The same where the Hessian is diagonal, with ``values`` in rising order."""
     top = float(values[-1])
     size = max(float(values.abs().amax()), float(a.norm()) / radius, 1e-300)
     if top < -1e-14 * size:
-        z = a / -values
+        z: Tensor = a / -values
         if float(z.norm()) <= radius:
-            return vectors @ z
+            return z
     least = max(top, 0.0)
 
     def length(mu: float) -> float:
@@ -57,7 +62,7 @@ def maximise_over_ball(gradient: Tensor, hessian: Tensor, radius: float) -> Tens
             along = max(radius**2 - float(z.square().sum()), 0.0) ** 0.5
             first = int(is_top.to(torch.int64).argmax())
             z[first] += along if float(a[first]) >= 0 else -along
-        return vectors @ z
+        return z
     low = start
     for _ in range(200):
         middle = 0.5 * (low + high)
@@ -68,4 +73,5 @@ def maximise_over_ball(gradient: Tensor, hessian: Tensor, radius: float) -> Tens
         else:
             high = middle
     z = a / (high - values)
-    return vectors @ (z * (radius / z.norm()))
+    on_sphere: Tensor = z * (radius / z.norm())
+    return on_sphere

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from idbpd.optim.inner.function import InnerFunction, Maximum
 from idbpd.optim.inner.gap import linear_gap
-from idbpd.optim.inner.global_maximum import Answer, Task, global_maximum
+from idbpd.optim.inner.global_maximum import global_maximum
 from idbpd.optim.inner.maximise import climb
 from idbpd.optim.inner.multistart import spread_points
+from idbpd.optim.inner.search import Answer, Task
 from idbpd.optim.knowledge import Known
 from idbpd.optim.problem import Function, Problem
 from idbpd.optim.sets import ConvexSet
