@@ -22,6 +22,7 @@ from idbpd.optim.solution import Record, RunState, Solution, empty_history, firs
 Callback = Callable[[Record], object]
 _DEFAULT = IDBPD()
 _INNER = 0.1  # share of the tolerance to which worst cases are wanted at the end
+_AGAIN = 5  # verifications of the point that is returned
 _REVISITS = 100  # how often a run goes on because a worst case turned out to be higher
 
 
@@ -193,8 +194,14 @@ def _finish(
     if verification is None and isinstance(oracle, VerifyingOracle) and status is not Status.DIVERGED:
         verification = oracle.verify(evaluation, _INNER * tolerance)
     if verification is not None:
+        is_higher = verification.is_higher
+        for _ in range(_AGAIN):
+            if not (verification.is_higher and isinstance(oracle, VerifyingOracle)):
+                break
+            # What a search has found on the way need not be the highest.
+            verification = oracle.verify(verification.evaluation, _INNER * tolerance)
         known, remarks = verification.known, verification.remarks
-        if verification.is_higher:
+        if is_higher:
             evaluation = verification.evaluation
             gradients = oracle.differentiate(evaluation)
             multipliers = best_multipliers(evaluation.g, gradients)

@@ -85,7 +85,9 @@ class AutogradOracle:
         for i, (point, term) in enumerate(zip(points, self._terms, strict=True)):
             if term.over is None or point is None:
                 continue
-            task = Task(InnerFunction(self._at(evaluation.x, term)), term.over, tolerance, self._effort)
+            f = InnerFunction(self._at(evaluation.x, term))
+            higher = numbers[i] + 10 * tolerance + 1e-9 * abs(numbers[i])
+            task = Task(f, term.over, tolerance, self._effort, higher)
             answer, remark = verified(term, task, term.over.project(point))
             known[i] = answer.known
             errors[i] = torch.full_like(errors[i], answer.error)

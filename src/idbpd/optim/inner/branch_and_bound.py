@@ -93,16 +93,23 @@ class _Multiplier(NamedTuple):
 
 
 def branch_and_bound(
-    tape: Tape, domain: Domain, best: Tensor, tolerance: float, budget: int, tidy: Ascent | None = None
+    tape: Tape,
+    domain: Domain,
+    best: Tensor,
+    tolerance: float,
+    budget: int,
+    tidy: Ascent | None = None,
+    enough: float = math.inf,
 ) -> Bounded:
     """Split until no box can hold a point more than ``tolerance`` above the best one, or the budget of boxes is spent.
 
-    ``best`` is a point of the set, (n,). ``tidy`` moves a new best point uphill.
+    ``best`` is a point of the set, (n,). ``tidy`` moves a new best point uphill. A value beyond ``enough`` ends the
+    search before its time.
     """
     search = _Search(tape, domain, best, tolerance, tidy)
     low, high = domain.low.unsqueeze(0), domain.high.unsqueeze(0)
     low, high, upper, axis = search.bounds(low, high)
-    while upper.numel() and search.boxes < budget:
+    while upper.numel() and search.boxes < budget and search.value <= enough:
         order = upper.argsort(descending=True)
         now, later = order[:_AT_ONCE], order[_AT_ONCE:]
         parts = search.split(low[now], high[now], axis[now])

@@ -46,7 +46,7 @@ _STARTS = 200  # points looked at, times the effort, where nothing better is kno
 
 def global_maximum(task: Task, start: Tensor) -> Answer:
     """The maximum, looked for from a point of the set where an ascent has ended."""
-    f, over, tolerance, _ = task
+    f, over, tolerance = task.f, task.over, task.tolerance
     best = Best(f, start)
     if not math.isfinite(best.value):
         return Answer(start, best.value, math.inf, Known.LOCAL)
@@ -204,7 +204,7 @@ def _by_boxes(task: Task, tape: Tape, domain: Domain, best: Best, shape: Shape) 
     best.climb_from(task, spread_points(task.over, like, 16))
     numbers = Frame(domain.low.numel(), 2).size * sum(shape.numel() for one in tape.operations for shape in one.shapes)
     budget = int(task.effort * min(_BOXES, 1 + _WORK / numbers))
-    found: Bounded = branch_and_bound(tape, domain, inward(best.point), task.tolerance, budget, uphill)
+    found: Bounded = branch_and_bound(tape, domain, inward(best.point), task.tolerance, budget, uphill, task.enough)
     best.offer(outward(found.point))
     error = max(found.upper - best.value, 0.0)
     rounding = 64.0 * torch.finfo(like.dtype).eps * (1.0 + abs(best.value))

@@ -21,6 +21,7 @@ class Task(NamedTuple):
     over: ConvexSet
     tolerance: float  # to which the maximum is wanted
     effort: float
+    enough: float = math.inf  # a value beyond which no proof is wanted: the point is not the answer anyway
 
 
 class Answer(NamedTuple):
