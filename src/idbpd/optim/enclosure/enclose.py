@@ -66,6 +66,9 @@ class _Run(KnownJets):
 
     def _structural(self, operation: Operation) -> list[Jet]:
         """An operation with coefficients that are not negative: on every coefficient of the jet alike."""
+        if operation.name == "aten::select":  # by far the most common one
+            whole, (dim, place) = self.jet(operation.args[0]), operation.args[1:]
+            return [Jet(*(end.select(dim + 2 if dim >= 0 else dim, place) for end in whole))]
         refs: list[Ref] = []
         kwargs = {key: value for key, value in operation.kwargs.items() if key not in ("dtype", "memory_format")}
         if operation.name == "aten::_to_copy":

@@ -20,6 +20,7 @@ from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex
 
 Ascent = Callable[[Tensor], Tensor]  # from a point of the domain to one that is not lower
 _AT_ONCE = 128  # boxes that are split in one round
+_AT_LEAST = 16  # parts, to be split once more before they are looked at
 
 
 class Domain(NamedTuple):
@@ -113,6 +114,8 @@ def branch_and_bound(
         order = upper.argsort(descending=True)
         now, later = order[:_AT_ONCE], order[_AT_ONCE:]
         parts = search.split(low[now], high[now], axis[now])
+        while 0 < parts[0].shape[0] <= _AT_LEAST:  # a few boxes cost as much as many
+            parts = search.split(*parts, (parts[1] - parts[0]).argmax(1))
         found = search.bounds(*parts)
         low, high, upper, axis = (
             torch.cat([old[later], new]) for old, new in zip((low, high, upper, axis), found, strict=True)
@@ -149,10 +152,9 @@ class _Search:
             slope = max(0.0, float((g * point).sum()))
         self.multiplier = _Multiplier(curvature, slope, domain)
 
-    def _try(self, points: Tensor) -> None:
-        """Look at points of the set."""
-        jet = enclose(self.tape, points, points, 0)
-        values = jet.low[:, 0].nan_to_num(-math.inf)
+    def _offer(self, points: Tensor, values: Tensor) -> None:
+        """Take the highest of some points of the set, if it is higher than the best one."""
+        values = values.nan_to_num(-math.inf)
         at = int(values.argmax())
         if float(values[at]) > self.value + 0.1 * self.tolerance:
             point = points[at]
@@ -184,7 +186,11 @@ class _Search:
         jet = enclose(self.tape, low, high, 2)
         value, g, bends = jet.value, jet.gradient(self.frame), jet.bends(self.frame)
         middle = _middle(low, high, self.best)
-        self._try(self._inside(middle))
+        around = [middle, self.best.clamp(min=low, max=high)]
+        inside = self._inside(middle)
+        points = torch.cat([*around, inside])
+        at = enclose(self.tape, points, points, 1)
+        self._offer(inside, at.low[2 * count :, 0])
         rows, columns = self.frame.pairs
         H_low, H_high = (_matrix(part, rows, columns, n) for part in bends)
         m = self.multiplier
@@ -194,16 +200,17 @@ class _Search:
             top = low if self.domain.center is None else self.domain.center.clamp(min=low, max=high)
             upper = torch.minimum(upper, value.high + m.value(top))
         curvature = _separable(H_low, H_high, high - low, m.curvature)
-        for q in (middle, self.best.clamp(min=low, max=high)):
-            at = enclose(self.tape, q, q, 1)
+        for k, q in enumerate(around):
+            here = slice(k * count, (k + 1) * count)
+            value_q = at.high[here, 0]
             # At a kink on the side of a box only the slopes on this side of it count.
-            value_q, g_q = at.high[:, 0], (torch.maximum(at.low[:, 1:], g.low), torch.minimum(at.high[:, 1:], g.high))
+            g_low, g_high = torch.maximum(at.low[here, 1:], g.low), torch.minimum(at.high[here, 1:], g.high)
             below, above = low - q, high - q
             rise = torch.maximum(_zero_times(g.high, above), _zero_times(g.low, below)).sum(1)
             upper = torch.minimum(upper, (value_q + rise).nan_to_num(math.inf))
             value_q, added = value_q + m.value(q), m.gradient(q)
             for d in curvature:
-                rise = _parabola(g_q[0] + added, g_q[1] + added, d, below, above).sum(1)
+                rise = _parabola(g_low + added, g_high + added, d, below, above).sum(1)
                 upper = torch.minimum(upper, (value_q + rise).nan_to_num(math.inf))
         axis = _axis(low, high, g.high, g.low, H_high)
         if self.domain.is_box:

@@ -199,9 +199,9 @@ def _by_boxes(task: Task, tape: Tape, domain: Domain, best: Best, shape: Shape) 
         return flat[:-1] if domain.is_simplex else flat
 
     def uphill(v: Tensor) -> Tensor:
-        return inward(climb(task.f, task.over, outward(v)).point)
+        return inward(climb(task.f, task.over, outward(v), is_concave=True).point)
 
-    best.climb_from(task, spread_points(task.over, like, 16))
+    best.climb_from(task, spread_points(task.over, like, 16), climbs=1)
     numbers = Frame(domain.low.numel(), 2).size * sum(shape.numel() for one in tape.operations for shape in one.shapes)
     budget = int(task.effort * min(_BOXES, 1 + _WORK / numbers))
     found: Bounded = branch_and_bound(tape, domain, inward(best.point), task.tolerance, budget, uphill, task.enough)

@@ -46,12 +46,12 @@ class Best:
         if value > self.value:
             self.point, self.value = point, value
 
-    def climb_from(self, task: Task, points: Tensor) -> None:
+    def climb_from(self, task: Task, points: Tensor, climbs: int = _CLIMBS) -> None:
         """Ascend from the highest of many points, and from the best one."""
         (values,) = read(self._f.values_somehow(points).nan_to_num(-math.inf, neginf=-math.inf))
-        starts = [self.point, *(points[i] for i in values.argsort(descending=True)[:_CLIMBS].tolist())]
-        for start in starts:
-            self.offer(climb(self._f, task.over, task.over.project(start)).point)
+        order = values.argsort(descending=True)[:climbs].tolist()
+        for start in [self.point, *(points[i] for i in order)]:
+            self.offer(climb(self._f, task.over, task.over.project(start), is_concave=True).point)
 
     def exact(self, error: float = 0.0) -> Answer:
         """The best point as the maximum."""
