@@ -172,3 +172,21 @@ def test_a_run_goes_on_from_a_file_with_the_worst_cases_it_had_found(tmp_path: o
 
     assert any(parts.state.worst_cases)
     assert torch.equal(torch.as_tensor(resumed.x), torch.as_tensor(whole.x))
+
+
+def test_a_time_limit_ends_a_run_with_the_best_point_so_far() -> None:
+    problem = Problem(lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2)
+    solution = solve(problem, at(-1.2, 1.0), time_limit=1e-9)
+
+    assert solution.status is Status.MAX_STEPS
+    assert "time limit" in solution.reason
+    assert solution.steps <= 1
+    with pytest.raises(ValueError, match="time_limit"):
+        solve(problem, at(-1.2, 1.0), time_limit=-1.0)
+
+
+def test_sets_that_are_not_offered_are_refused_with_advice() -> None:
+    with pytest.raises(TypeError, match=r"depends on x, write w = a\(x\)"):
+        Constraint(lambda x, w: x @ w, over=lambda x: cube(2))  # type: ignore[arg-type]  # noqa: ARG005
+    with pytest.raises(TypeError, match="one Box"):
+        Constraint(lambda x, w: x @ w, over=[cube(1), cube(1)])  # type: ignore[arg-type]

@@ -66,6 +66,15 @@ class Problem:
 def _check_term(name: str, function: object, over: object) -> None:
     if not callable(function):
         raise TypeError(f"{name} must be a function, got {type(function).__name__}")
+    if callable(over):
+        raise TypeError(
+            "over must be a fixed set, got a function; for a set that depends on x, write w = a(x) + B(x) u inside of "
+            f"{name}, and let u be in a fixed set"
+        )
+    if isinstance(over, (list, tuple)):
+        raise TypeError(
+            f"over must be one set, got a {type(over).__name__}; a product of boxes is one Box with all their bounds"
+        )
     if over is not None and not isinstance(over, ConvexSet):
         known = "a set such as Simplex(n), Box(low, high), Ball(center, radius) or Space(n), or None"
         raise TypeError(f"over must be {known}, got {type(over).__name__}")

@@ -1,6 +1,7 @@
 """The one loop that runs every method, judges its iterates and hands back the right one."""
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -49,6 +50,7 @@ def solve(
     state: RunState | None = None,
     keeper: Keeper | None = None,
     effort: float = 1.0,
+    time_limit: float = math.inf,
 ) -> Solution:
     """Run ``method`` on ``problem`` from ``x0`` until all KKT residuals are at most ``tolerance`` or ``max_steps``
     steps are done.
@@ -58,8 +60,10 @@ def solve(
     exactly as if that run had not ended; ``max_steps`` counts from the very start, and ``x0`` only gives the shape.
     ``keeper`` is given such states while the run goes on, and once more when Ctrl-C or a termination ends it.
     ``effort`` says how hard to look for the global worst cases of a `Problem`: 10 looks ten times as long as 1.
+    ``time_limit`` ends the run after the step in which so many seconds have passed.
     """
-    _check(method, max_steps, tolerance, effort)
+    _check(method, max_steps, tolerance, effort, time_limit)
+    deadline = time.monotonic() + time_limit
     x, layout = flatten(x0)
     oracle = counted(AutogradOracle(problem, layout, effort) if isinstance(problem, Problem) else problem)
     records: list[Record] = []
@@ -76,8 +80,11 @@ def solve(
         stopped = callback is not None and callback(records[-1]) is True
     try:
         while True:
-            if stopped or run.step >= max_steps or run.step % method.check_every == 0:
-                ending = _judge(run, method, tolerance, max_steps, stopped)
+            cut = "the callback ended the run" if stopped else ""
+            if time.monotonic() > deadline:
+                cut = f"the time limit of {time_limit:g} seconds has passed"
+            if cut or run.step >= max_steps or run.step % method.check_every == 0:
+                ending = _judge(run, method, tolerance, max_steps, cut)
                 if ending is not None:
                     verification = _verified(method, oracle, run, ending, tolerance)
                     if verification is None or not verification.is_higher or revisits == _REVISITS:
@@ -104,7 +111,7 @@ def solve(
     return _finish(method, oracle, layout, _with_history(run, records), ending, verification, tolerance)
 
 
-def _check(method: Method[Any], max_steps: int, tolerance: float, effort: float) -> None:
+def _check(method: Method[Any], max_steps: int, tolerance: float, effort: float, time_limit: float) -> None:
     """Reject what could only fail later."""
     if isinstance(method, type):
         raise TypeError(f"method must be an instance such as {method.__name__}(), got the class {method.__name__}")
@@ -114,6 +121,8 @@ def _check(method: Method[Any], max_steps: int, tolerance: float, effort: float)
         raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
     if not 0 < effort < math.inf:
         raise ValueError(f"effort must be positive and finite, got {effort}")
+    if not time_limit > 0:
+        raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit}")
 
 
 def _with_history(run: RunState, records: list[Record]) -> RunState:
@@ -122,8 +131,8 @@ def _with_history(run: RunState, records: list[Record]) -> RunState:
     return run._replace(history=run.history.extended(records[:missing]))
 
 
-def _judge(run: RunState, method: Method[Any], tolerance: float, max_steps: int, stopped: bool) -> Verdict | None:
-    """Whether the run is over: by the numbers of its latest iterate, by its callback, or for want of steps."""
+def _judge(run: RunState, method: Method[Any], tolerance: float, max_steps: int, cut: str) -> Verdict | None:
+    """Whether the run is over: by the numbers of its latest iterate, by its callback, or for want of steps or time."""
     worst, is_finite = _measured(run, method)
     if worst <= tolerance:
         return Verdict(Status.CONVERGED, "all KKT residuals are within the tolerance")
@@ -132,8 +141,8 @@ def _judge(run: RunState, method: Method[Any], tolerance: float, max_steps: int,
         return verdict
     if not is_finite:
         return Verdict(Status.DIVERGED, "a value or a gradient is not finite")
-    if stopped:
-        return Verdict(Status.MAX_STEPS, "the callback ended the run")
+    if cut:
+        return Verdict(Status.MAX_STEPS, cut)
     return Verdict(Status.MAX_STEPS, f"all {max_steps} steps are done") if run.step >= max_steps else None
 
 
