@@ -190,3 +190,29 @@ def test_sets_that_are_not_offered_are_refused_with_advice() -> None:
         Constraint(lambda x, w: x @ w, over=lambda x: cube(2))  # type: ignore[arg-type]  # noqa: ARG005
     with pytest.raises(TypeError, match="one Box"):
         Constraint(lambda x, w: x @ w, over=[cube(1), cube(1)])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("factor", [1e-7, 1e-10])
+def test_a_tiny_objective_does_not_converge_for_its_size_alone(factor: float) -> None:
+    def problem(size: float) -> Problem:
+        constraint = Constraint(lambda x, w: w @ x - 1, cube(2))
+        return Problem(lambda x: size * ((x - 2).square().sum() + x[0] ** 4), constraints=[constraint])
+
+    seen: list[float] = []
+    plain = solve(problem(1.0), at(0.1, 0.2))
+    tiny = solve(problem(factor), at(0.1, 0.2), callback=lambda record: seen.append(float(record.f)))
+
+    assert tiny.status is Status.CONVERGED
+    torch.testing.assert_close(tiny.x, plain.x, rtol=0, atol=1e-5)
+    assert tiny.f == pytest.approx(factor * plain.f, rel=1e-6)
+    assert float(tiny.multipliers) == pytest.approx(factor * float(plain.multipliers), rel=1e-4)
+    assert seen[-1] == pytest.approx(tiny.f)
+    assert tiny.history.f.tolist() == pytest.approx(seen)
+    resumed = solve(problem(factor), at(0.1, 0.2), state=solve(problem(factor), at(0.1, 0.2), max_steps=2).state)
+    assert torch.equal(torch.as_tensor(resumed.x), torch.as_tensor(tiny.x))
+
+
+def test_a_start_at_the_answer_is_not_taken_for_a_tiny_objective() -> None:
+    solution = solve(Problem(lambda x: (x - 2).square().sum()), at(2 + 1e-9, 2.0))
+    assert solution.status is Status.CONVERGED
+    assert solution.state.objective_scale == 1.0

@@ -126,6 +126,7 @@ class RunState(NamedTuple):
     evaluations: int
     gradients: int
     worst_cases: tuple[tuple[Tensor, ...], ...] = ()  # of every term, those that were hard to find
+    objective_scale: float = 1.0  # by which the objective is multiplied inside
 
 
 class Solution(NamedTuple):

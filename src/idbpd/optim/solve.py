@@ -2,28 +2,25 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
-import torch
 from torch import Tensor
 
 from idbpd.optim.counted_oracle import CountedOracle, counted
 from idbpd.optim.device_reads import number, read, truth
+from idbpd.optim.final_answer import INNER, final_answer
 from idbpd.optim.inner.autograd_oracle import AutogradOracle
-from idbpd.optim.kkt import best_multipliers, residuals
-from idbpd.optim.knowledge import Known
-from idbpd.optim.layout import Layout, Point, flatten
+from idbpd.optim.layout import Point, flatten
 from idbpd.optim.method import Iterate, Method, RevisingMethod, Status, Verdict
-from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, Verification, VerifyingOracle
+from idbpd.optim.objective_scale import objective_scale, unscaled_record, unscaled_solution
+from idbpd.optim.oracle import Oracle, Verification, VerifyingOracle
 from idbpd.optim.problem import Problem
 from idbpd.optim.quasi_newton.method import IDBPD
 from idbpd.optim.solution import Record, RunState, Solution, empty_history, first_best
 
 Callback = Callable[[Record], object]
 _DEFAULT = IDBPD()
-_INNER = 0.1  # share of the tolerance to which worst cases are wanted at the end
-_AGAIN = 5  # verifications of the point that is returned
 _REVISITS = 100  # how often a run goes on because a worst case turned out to be higher
 
 
@@ -65,18 +62,19 @@ def solve(
     _check(method, max_steps, tolerance, effort, time_limit)
     deadline = time.monotonic() + time_limit
     x, layout = flatten(x0)
-    oracle = counted(AutogradOracle(problem, layout, effort) if isinstance(problem, Problem) else problem)
+
+    def oracle_of(scale: float) -> CountedOracle:
+        return counted(AutogradOracle(problem, layout, effort, scale) if isinstance(problem, Problem) else problem)
+
+    oracle = oracle_of(1.0 if state is None else state.objective_scale)
     records: list[Record] = []
     verification: Verification | None = None
     stopped, revisits = False, 0
     if state is not None:
         run = _resumed(state, method, oracle, x)
     else:
-        first = method.init(oracle, x)
-        iterate = method.iterate(first)
-        records.append(_record(0, iterate, oracle))
-        empty = empty_history(oracle.constraint_count)
-        run = RunState(0, first, first_best(iterate), empty, oracle.evaluations, oracle.gradients)
+        run, oracle = _begun(method, oracle, oracle_of, x)
+        records.append(unscaled_record(_record(0, method.iterate(run.method), oracle), run.objective_scale))
         stopped = callback is not None and callback(records[-1]) is True
     try:
         while True:
@@ -99,16 +97,16 @@ def solve(
             following = method.step(oracle, run.method, tolerance)
             iterate = method.iterate(following)
             best = run.best.or_better(iterate, tolerance, method.picks_by_residual)
-            records.append(_record(run.step + 1, iterate, oracle))
-            run = RunState(
-                run.step + 1, following, best, run.history, oracle.evaluations, oracle.gradients, run.worst_cases
-            )
+            records.append(unscaled_record(_record(run.step + 1, iterate, oracle), run.objective_scale))
+            run = run._replace(step=run.step + 1, method=following, best=best)
+            run = run._replace(evaluations=oracle.evaluations, gradients=oracle.gradients)
             stopped = callback is not None and callback(records[-1]) is True
     except (KeyboardInterrupt, SystemExit):
         if keeper is not None:
             keeper.keep(_with_history(run, records))
         raise
-    return _finish(method, oracle, layout, _with_history(run, records), ending, verification, tolerance)
+    solution = final_answer(method, oracle, layout, _with_history(run, records), ending, verification, tolerance)
+    return unscaled_solution(solution, run.objective_scale)
 
 
 def _check(method: Method[Any], max_steps: int, tolerance: float, effort: float, time_limit: float) -> None:
@@ -123,6 +121,22 @@ def _check(method: Method[Any], max_steps: int, tolerance: float, effort: float,
         raise ValueError(f"effort must be positive and finite, got {effort}")
     if not time_limit > 0:
         raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit}")
+
+
+def _begun(
+    method: Method[Any], oracle: CountedOracle, oracle_of: Callable[[float], CountedOracle], x: Tensor
+) -> tuple[RunState, CountedOracle]:
+    """The run at its start, and the oracle with the objective in a scale of its own where that is tiny."""
+    first = method.init(oracle, x)
+    scale = 1.0
+    # Algorithm 1 takes the objective as it is; an oracle that is no `Problem` answers for its own scale.
+    if isinstance(oracle, VerifyingOracle) and isinstance(method, RevisingMethod):
+        scale = objective_scale(oracle, x, method.iterate(first))
+    if scale > 1.0:
+        oracle = oracle_of(scale)
+        first = method.init(oracle, x)
+    best, empty = first_best(method.iterate(first)), empty_history(oracle.constraint_count)
+    return RunState(0, first, best, empty, oracle.evaluations, oracle.gradients, (), scale), oracle
 
 
 def _with_history(run: RunState, records: list[Record]) -> RunState:
@@ -155,7 +169,7 @@ def _verified(
         return None
     if not isinstance(oracle, VerifyingOracle) or not isinstance(method, RevisingMethod):
         return None
-    return oracle.verify(method.iterate(run.method).evaluation, _INNER * tolerance)
+    return oracle.verify(method.iterate(run.method).evaluation, INNER * tolerance)
 
 
 def _revisited(
@@ -177,100 +191,6 @@ def _measured(run: RunState, method: Method[Any]) -> tuple[float, bool]:
     worst = run.best.worst if method.picks_by_residual else iterate.residuals.worst
     counting, *latest = read(worst, iterate.evaluation.f, iterate.evaluation.g, *iterate.residuals)
     return number(counting), all(truth(numbers.isfinite().all()) for numbers in latest)
-
-
-def _finish(
-    method: Method[Any],
-    oracle: CountedOracle,
-    layout: Layout,
-    run: RunState,
-    ending: Verdict,
-    verification: Verification | None,
-    tolerance: float,
-) -> Solution:
-    """The answer, with its certificate computed at the very point that is returned."""
-    status, reason = ending
-    if status is Status.CONVERGED and not method.picks_by_residual:
-        evaluation, gradients, multipliers, found, _ = method.iterate(run.method)
-    else:
-        verification = None  # it speaks of the last point
-        best = run.best
-        evaluation = oracle.evaluate(best.x, Maximisers.of(best.maximisers))
-        gradients = oracle.differentiate(evaluation)
-        multipliers = best.multipliers if method.picks_by_residual else best_multipliers(evaluation.g, gradients)
-        found = residuals(evaluation.g, gradients, multipliers)
-    known, remarks = _known(evaluation), tuple[str, ...]()
-    if verification is None and isinstance(oracle, VerifyingOracle) and status is not Status.DIVERGED:
-        verification = oracle.verify(evaluation, _INNER * tolerance)
-    if verification is not None:
-        is_higher = verification.is_higher
-        for _ in range(_AGAIN):
-            if not (verification.is_higher and isinstance(oracle, VerifyingOracle)):
-                break
-            # What a search has found on the way need not be the highest.
-            verification = oracle.verify(verification.evaluation, _INNER * tolerance)
-        known, remarks = verification.known, verification.remarks
-        if is_higher:
-            evaluation = verification.evaluation
-            gradients = oracle.differentiate(evaluation)
-            multipliers = best_multipliers(evaluation.g, gradients)
-            found = residuals(evaluation.g, gradients, multipliers)
-        evaluation = evaluation._replace(error=verification.evaluation.error)
-    kkt = found.measured()
-    error = evaluation.error.nan_to_num(torch.inf, torch.inf).amax().item()
-    if status is Status.CONVERGED and not kkt.worst <= tolerance:
-        status, reason = Status.MAX_STEPS, "the residuals recomputed with better maximisers are beyond the tolerance"
-    if status is Status.CONVERGED and Known.LOCAL in known:
-        status, reason = Status.LOCAL, _why_local(known, remarks)
-    if status is Status.CONVERGED and not error <= max(tolerance, math.sqrt(torch.finfo(evaluation.x.dtype).eps)):
-        status, reason = Status.MAX_STEPS, f"the inner maxima are only known to within {error:.1e}"
-    if status is Status.INFEASIBLE and kkt.infeasibility <= tolerance:
-        status, reason = Status.MAX_STEPS, f"{reason}; an earlier point is feasible and is returned"
-    steps = _last_step(run, tolerance) if method.check_every > 1 else run.step
-    return Solution(
-        x=layout.restore(evaluation.x),
-        y=evaluation.maximisers.y,
-        w=evaluation.maximisers.w,
-        f=evaluation.f.nan_to_num(torch.inf).item(),
-        g=evaluation.g.nan_to_num(torch.inf),
-        multipliers=multipliers.nan_to_num(0.0),
-        kkt=kkt,
-        status=status,
-        reason=reason,
-        steps=steps,
-        history=run.history.until(steps),
-        evaluations=oracle.evaluations,
-        gradients=oracle.gradients,
-        inner_error=error,
-        state=run,
-        known=known,
-    )
-
-
-def _known(evaluation: Evaluation) -> tuple[Known, ...]:
-    """How an oracle that answers for its own maxima knows them: by the errors that it states."""
-    return tuple(Known.EXACT if error < math.inf else Known.LOCAL for error in read(evaluation.error)[0].tolist())
-
-
-def _why_local(known: Sequence[Known], remarks: Sequence[str]) -> str:
-    if remarks:
-        return "; ".join(remarks)
-    names = ["the objective", *(f"constraints[{i}]" for i in range(len(known) - 1))]
-    local = ", ".join(name for name, one in zip(names, known, strict=True) if one is Known.LOCAL)
-    return (
-        f"all KKT residuals are within the tolerance, but the worst case of {local} is only the highest found; "
-        "state concave=True or maximise=..., or raise effort"
-    )
-
-
-def _last_step(run: RunState, tolerance: float) -> int:
-    """The step at which a run that is not looked at after each was over: the first to converge, or the last finite."""
-    worst = run.history.worst
-    over = (worst <= tolerance).nonzero()
-    if over.numel():
-        return int(over[0])
-    wild = (~(worst.isfinite() & run.history.f.isfinite())).nonzero()
-    return max(int(wild[0]) - 1, 0) if wild.numel() else run.step
 
 
 def _resumed(state: RunState, method: Method[Any], oracle: CountedOracle, x: Tensor) -> RunState:

@@ -30,12 +30,12 @@ _REMEMBERED = 20  # worst cases per term
 class AutogradOracle:
     """Answers a method's questions about a `Problem`. All that it remembers is worst cases that were hard to find."""
 
-    def __init__(self, problem: Problem, layout: Layout, effort: float = 1.0) -> None:
+    def __init__(self, problem: Problem, layout: Layout, effort: float = 1.0, scale: float = 1.0) -> None:
         """Take the functions and sets of ``problem`` and the ``layout`` in which its functions want ``x``. ``effort``
-        says how hard to look for global worst cases when they are asked for.
+        says how hard to look for global worst cases when they are asked for, ``scale`` multiplies the objective.
         """
         self._layout, self._effort = layout, effort
-        self._terms = terms_of(problem)
+        self._terms = terms_of(problem, scale)
         self._memory: list[list[Tensor]] = [[] for _ in self._terms]
         self._degrees: list[float | None] = [None] * len(self._terms)  # in y or w; None before it is known
 

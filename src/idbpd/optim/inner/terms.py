@@ -30,9 +30,10 @@ class Term(NamedTuple):
     maximise: Callable[[Any], Tensor] | None = None  # the user's own maximiser
 
 
-def terms_of(problem: Problem) -> list[Term]:
-    """All terms, the objective first."""
-    terms = [Term("objective", problem.objective, problem.over, problem.concave, problem.maximise)]
+def terms_of(problem: Problem, scale: float = 1.0) -> list[Term]:
+    """All terms, the objective first, multiplied by ``scale``."""
+    objective = problem.objective if scale == 1.0 else lambda *args: scale * problem.objective(*args)
+    terms = [Term("objective", objective, problem.over, problem.concave, problem.maximise)]
     for i, one in enumerate(problem.constraints):
         terms.append(Term(f"constraints[{i}].psi", one.psi, one.over, one.concave, one.maximise))
     return terms
