@@ -8,7 +8,7 @@ from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.sets import Box, ConvexSet, Simplex
 
 _MOST_AXES = 14  # of a box: 16 384 corners
-_MOST_ENTRIES = 4_000  # of a distribution
+_MOST_ENTRIES = 1_000  # of a distribution
 
 
 def corners_of(over: ConvexSet, like: Tensor, most_axes: int = _MOST_AXES) -> Tensor | None:

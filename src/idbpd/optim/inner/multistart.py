@@ -20,7 +20,8 @@ _GRID = {1: 129, 2: 21, 3: 9}  # points per axis when the function takes a batch
 _COARSE_GRID = {1: 33, 2: 9, 3: 5}  # and when it takes them one by one
 _SCATTERED = 64  # points, beyond three dimensions
 _STARTS = 4  # peaks that are climbed, the highest first
-_SOBOL_AXES = torch.quasirandom.SobolEngine.MAXDIM
+_SOBOL_AXES = 200  # beyond, Sobol points fill a space no better than random ones
+_MOST_NUMBERS = 4_000_000  # in the points of one look
 _WINDOW = 10.0  # how far to look from the point at hand along an unbounded direction, in units of its size
 
 
@@ -48,13 +49,15 @@ def promising_starts(
 
 
 def spread_points(over: ConvexSet, like: Tensor, count: int) -> Tensor:
-    """Points all over a set, (count, *shape): Sobol points of a window, pulled into the set, and half of them pushed
-    to its boundary.
+    """Points all over a set, (count, *shape), fewer where they are large: Sobol points of a window, pulled into the set,
+    and half of them pushed to its boundary.
     """
     n = like.numel()
-    engine = torch.quasirandom.SobolEngine(min(n, _SOBOL_AXES), scramble=True, seed=1)  # type: ignore[no-untyped-call]
-    shares = engine.draw(count, dtype=torch.float64)
-    if n > _SOBOL_AXES:
+    count = max(2, min(count, _MOST_NUMBERS // n))
+    if n <= _SOBOL_AXES:
+        engine = torch.quasirandom.SobolEngine(n, scramble=True, seed=1)  # type: ignore[no-untyped-call]
+        shares = engine.draw(count, dtype=torch.float64)
+    else:
         generator = torch.Generator().manual_seed(1)
         shares = torch.rand(count, n, generator=generator, dtype=torch.float64)
     shares = shares.to(like.device)

@@ -84,8 +84,10 @@ def _by_gap(task: Task, answer: Answer) -> Answer:
 def _bends_up(task: Task, point: Tensor) -> str | None:
     """Two points between which the function is lower than a straight line, in words; None where none was found."""
     points = spread_points(task.over, point, 2 * _PAIRS)
-    one, other = points[:_PAIRS], points[_PAIRS:]
-    other = torch.where((torch.arange(_PAIRS) % 2 == 0).to(point.device).reshape(-1, *(1,) * point.dim()), other, point)
+    half = points.shape[0] // 2
+    one, other = points[:half], points[half : 2 * half]
+    is_kept = (torch.arange(half, device=point.device) % 2 == 0).reshape(-1, *(1,) * point.dim())
+    other = torch.where(is_kept, other, point)
     ends = [task.f.values_somehow(part) for part in (one, other)]
     between = task.f.values_somehow(0.5 * (one + other))
     missing = 0.5 * (ends[0] + ends[1]) - between
