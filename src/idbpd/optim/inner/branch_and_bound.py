@@ -16,6 +16,7 @@ from torch import Tensor
 from idbpd.optim.enclosure.enclose import enclose
 from idbpd.optim.enclosure.jets import Frame
 from idbpd.optim.enclosure.tape import Tape
+from idbpd.optim.inner.second_order_bounds import parabola_rise, separable_bounds, symmetric, zero_times
 from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex
 
 Ascent = Callable[[Tensor], Tensor]  # from a point of the domain to one that is not lower
@@ -192,25 +193,25 @@ class _Search:
         at = enclose(self.tape, points, points, 1)
         self._offer(inside, at.low[2 * count :, 0])
         rows, columns = self.frame.pairs
-        H_low, H_high = (_matrix(part, rows, columns, n) for part in bends)
+        H_low, H_high = (symmetric(part, rows, columns, n) for part in bends)
         m = self.multiplier
         upper = value.high
         if m.curvature or m.slope:
             # The added part is largest where its own point of the box is nearest.
             top = low if self.domain.center is None else self.domain.center.clamp(min=low, max=high)
             upper = torch.minimum(upper, value.high + m.value(top))
-        curvature = _separable(H_low, H_high, high - low, m.curvature)
+        curvature = separable_bounds(H_low, H_high, high - low, m.curvature)
         for k, q in enumerate(around):
             here = slice(k * count, (k + 1) * count)
             value_q = at.high[here, 0]
             # At a kink on the side of a box only the slopes on this side of it count.
             g_low, g_high = torch.maximum(at.low[here, 1:], g.low), torch.minimum(at.high[here, 1:], g.high)
             below, above = low - q, high - q
-            rise = torch.maximum(_zero_times(g.high, above), _zero_times(g.low, below)).sum(1)
+            rise = torch.maximum(zero_times(g.high, above), zero_times(g.low, below)).sum(1)
             upper = torch.minimum(upper, (value_q + rise).nan_to_num(math.inf))
             value_q, added = value_q + m.value(q), m.gradient(q)
             for d in curvature:
-                rise = _parabola(g_low + added, g_high + added, d, below, above).sum(1)
+                rise = parabola_rise(g_low + added, g_high + added, d, below, above).sum(1)
                 upper = torch.minimum(upper, (value_q + rise).nan_to_num(math.inf))
         axis = _axis(low, high, g.high, g.low, H_high)
         if self.domain.is_box:
@@ -248,13 +249,6 @@ class _Search:
         return torch.cat([low, second_low]), torch.cat([first_high, high])
 
 
-def _matrix(flat: Tensor, rows: Tensor, columns: Tensor, n: int) -> Tensor:
-    full = flat.new_zeros(flat.shape[0], n, n)
-    full[:, rows, columns] = flat
-    full[:, columns, rows] = flat
-    return full
-
-
 def _middle(low: Tensor, high: Tensor, best: Tensor) -> Tensor:
     """A point inside each box; of a box without an end, one that doubles the distance."""
     centre = 0.5 * (low + high)
@@ -263,45 +257,6 @@ def _middle(low: Tensor, high: Tensor, best: Tensor) -> Tensor:
     both = best.expand_as(low)
     ended = torch.where(low.isfinite(), torch.where(high.isfinite(), centre, upwards), downwards)
     return torch.where(low.isfinite() | high.isfinite(), ended, both)
-
-
-def _zero_times(one: Tensor, other: Tensor) -> Tensor:
-    """A product in which zero times infinity is zero."""
-    return torch.where(other == 0, 0.0, one * other).nan_to_num(0.0, math.inf, -math.inf)
-
-
-def _separable(H_low: Tensor, H_high: Tensor, width: Tensor, shift: float) -> list[Tensor]:
-    """Numbers d with s.H s <= sum d_i s_i^2 for every Hessian in the box, by two ways: by rows, and by eigenvalues."""
-    n = width.shape[1]
-    eye = torch.eye(n, dtype=torch.bool)
-    scale = torch.where(width.isfinite() & (width > 0), width, torch.where(width == 0, 1e-300, 1.0))
-    ratio = scale.unsqueeze(1) / scale.unsqueeze(2)  # r_j / r_i at [i, j]
-    size = torch.maximum(H_low.abs(), H_high.abs())
-    beside = torch.where(eye, 0.0, _zero_times(ratio, size)).sum(2)
-    d = H_high.diagonal(dim1=1, dim2=2) + beside - shift
-    found = [d.nan_to_num(math.inf, math.inf, -math.inf)]
-    is_finite = (H_low.isfinite() & H_high.isfinite()).flatten(1).all(1)
-    if n > 1 and bool(is_finite.any()):
-        full = scale.unsqueeze(1) * scale.unsqueeze(2)
-        centre, spread = 0.5 * (H_low + H_high) * full, 0.5 * (H_high - H_low) * full
-        centre, spread = (torch.where(is_finite[:, None, None], part, 0.0) for part in (centre, spread))
-        top = torch.linalg.eigvalsh(centre)[:, -1] + spread.sum(2).amax(1)
-        by_eigenvalue = top.unsqueeze(1) / scale.square() - shift
-        found.append(torch.where(is_finite.unsqueeze(1), by_eigenvalue, math.inf))
-    return found
-
-
-def _parabola(g_low: Tensor, g_high: Tensor, d: Tensor, below: Tensor, above: Tensor) -> Tensor:
-    """The largest g t + d t^2 / 2 for t from ``below`` <= 0 to ``above`` >= 0 and g between its ends."""
-    return torch.maximum(_rise(g_high, d, above), _rise(-g_low, d, -below))
-
-
-def _rise(g: Tensor, d: Tensor, length: Tensor) -> Tensor:
-    """The largest g t + d t^2 / 2 for t from 0 to ``length``, which may be infinite."""
-    t = torch.where(d < 0, (-g / d).clamp(min=0.0), math.inf)
-    t = torch.minimum(torch.where(t.isnan(), math.inf, t), length)
-    rise = _zero_times(g, t) + 0.5 * _zero_times(d, t.square())
-    return torch.where(t == 0, 0.0, rise).nan_to_num(math.inf, math.inf, -math.inf).clamp(min=0.0)
 
 
 def _axis(low: Tensor, high: Tensor, g_high: Tensor, g_low: Tensor, H_high: Tensor) -> Tensor:

@@ -49,8 +49,8 @@ def promising_starts(
 
 
 def spread_points(over: ConvexSet, like: Tensor, count: int) -> Tensor:
-    """Points all over a set, (count, *shape), fewer where they are large: Sobol points of a window, pulled into the set,
-    and half of them pushed to its boundary.
+    """Points all over a set, (count, *shape), fewer where they are large: Sobol points of a window, pulled into the
+    set, and half of them pushed to its boundary.
     """
     n = like.numel()
     count = max(2, min(count, _MOST_NUMBERS // n))
