@@ -13,15 +13,16 @@ from idbpd.optim.method import Iterate
 from idbpd.optim.oracle import Oracle
 from idbpd.optim.solution import Record, Solution
 
-_TINY = 1e-3  # slope below which an objective may be small
+_TINY = 1e-4  # slope below which an objective may be small
 _LARGEST = 1e15  # factor
 _PROBES = 4
 
 
 def objective_scale(oracle: Oracle, x: Tensor, first: Iterate) -> float:
     """The factor for an objective, by its slopes at the start and around it; 1 for an objective of ordinary size."""
-    if not is_here(x):
-        return 1.0  # looking would wait for the device
+    # Looking would wait for a device, and in float32 rounding leaves no room for a stricter test.
+    if not is_here(x) or x.dtype != torch.float64:
+        return 1.0
     slope = _slope(first.gradients.f)
     if not 0.0 < slope < _TINY:
         return 1.0  # exactly 0 is a stationary point, or an objective that does not matter
