@@ -27,6 +27,7 @@ count most, while the worst-case error on a second group stays below a limit:
 """
 
 from idbpd.optim.kkt import KKT
+from idbpd.optim.knowledge import Known
 from idbpd.optim.method import Iterate, Method, Status, Verdict
 from idbpd.optim.oracle import Oracle
 from idbpd.optim.problem import Constraint, Problem
@@ -42,6 +43,7 @@ __all__ = [
     "History",
     "Iterate",
     "Keeper",
+    "Known",
     "Method",
     "Oracle",
     "Problem",

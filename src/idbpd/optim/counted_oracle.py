@@ -16,6 +16,8 @@ from idbpd.optim.oracle import (
     Oracle,
     PromptOracle,
     TermOracle,
+    Verification,
+    VerifyingOracle,
 )
 
 
@@ -90,7 +92,27 @@ class _WithAttempts(CountedOracle):
         return self._oracle.complete(evaluation, warm)
 
 
-_ABILITIES = ((CutOracle, _WithCuts), (TermOracle, _WithTerms), (PromptOracle, _WithAttempts))
+class _WithVerification(CountedOracle):
+    """Of a `VerifyingOracle`; verifications are few, and are not counted."""
+
+    _oracle: VerifyingOracle
+
+    def verify(self, evaluation: Evaluation, tolerance: float) -> Verification:
+        return self._oracle.verify(evaluation, tolerance)
+
+    def remembered(self) -> tuple[tuple[Tensor, ...], ...]:
+        return self._oracle.remembered()
+
+    def remind(self, worst_cases: tuple[tuple[Tensor, ...], ...]) -> None:
+        self._oracle.remind(worst_cases)
+
+
+_ABILITIES = (
+    (CutOracle, _WithCuts),
+    (TermOracle, _WithTerms),
+    (PromptOracle, _WithAttempts),
+    (VerifyingOracle, _WithVerification),
+)
 
 
 def counted(oracle: Oracle) -> CountedOracle:

@@ -1,7 +1,7 @@
 """What the one loop asks of every method: a first state, the next state, and the iterate inside a state."""
 
 from enum import Enum
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
@@ -12,7 +12,8 @@ from idbpd.optim.oracle import Evaluation, Gradients, Oracle
 class Status(Enum):
     """How a run ended."""
 
-    CONVERGED = "converged"  # all three KKT residuals are at most the tolerance
+    CONVERGED = "converged"  # all three KKT residuals are at most the tolerance, and the worst cases are known
+    LOCAL = "local"  # the same residuals, but some worst case is only the highest that was found
     MAX_STEPS = "max_steps"  # the steps ran out, or no further step makes progress
     INFEASIBLE = "infeasible"  # stuck at a point that minimises the violation without removing it
     DIVERGED = "diverged"  # a value became infinite or undefined, or the objective is unbounded below
@@ -70,4 +71,13 @@ class Method(Protocol[S]):
 
     def verdict(self, state: S) -> Verdict | None:
         """Why the method cannot go on, or None."""
+        ...
+
+
+@runtime_checkable
+class RevisingMethod(Protocol):
+    """A method that can go on from a point whose worst cases turn out to be higher."""
+
+    def revisit(self, oracle: Oracle, state: Any, evaluation: Evaluation, tolerance: float) -> Any:
+        """The state with its point evaluated anew."""
         ...

@@ -11,6 +11,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from idbpd.optim.knowledge import Known
+
 
 class AscentSteps(NamedTuple):
     """How many steps of projected gradient ascent to spend on y and on each w (N_k and M_k of Algorithm 1)."""
@@ -131,6 +133,32 @@ class TermOracle(Oracle, Protocol):
 
     def is_only_maximiser(self, x: Tensor, term: int, point: Tensor | None) -> Tensor:
         """Whether a maximiser of a term at ``x`` is known to have no equal; a scalar on the device of ``x``."""
+        ...
+
+
+class Verification(NamedTuple):
+    """What is known of the worst cases at a point."""
+
+    evaluation: Evaluation  # with higher worst cases, where some were found; an error is infinite where one is local
+    known: tuple[Known, ...]  # of every term, the objective first
+    is_higher: bool  # whether a worst case is higher than was thought, by more than its tolerance
+    remarks: tuple[str, ...] = ()  # which of the user's words a test has spoken against
+
+
+@runtime_checkable
+class VerifyingOracle(Oracle, Protocol):
+    """An oracle that evaluates by local searches, and can say on request how its maxima are known."""
+
+    def verify(self, evaluation: Evaluation, tolerance: float) -> Verification:
+        """Look for the global worst cases at an evaluated point, each to within the tolerance."""
+        ...
+
+    def remembered(self) -> tuple[tuple[Tensor, ...], ...]:
+        """The worst cases of every term that verifications have found: where evaluations look as well."""
+        ...
+
+    def remind(self, worst_cases: tuple[tuple[Tensor, ...], ...]) -> None:
+        """Take over what another run had found."""
         ...
 
 

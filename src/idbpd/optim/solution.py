@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.kkt import KKT, Residuals
+from idbpd.optim.knowledge import Known
 from idbpd.optim.method import Iterate, Status
 
 
@@ -124,6 +125,8 @@ class RunState(NamedTuple):
     history: History
     evaluations: int
     gradients: int
+    worst_cases: tuple[tuple[Tensor, ...], ...] = ()  # of every term, those that were hard to find
+    objective_scale: float = 1.0  # by which the objective is multiplied inside
 
 
 class Solution(NamedTuple):
@@ -148,5 +151,6 @@ class Solution(NamedTuple):
     history: History
     evaluations: int  # how often the values were asked for
     gradients: int  # how often the gradients were asked for; one term at one further worst case counts as one
-    inner_error: float  # by how much f and g may miss the true maxima
+    inner_error: float  # by how much f and g may miss the true maxima; infinite where one of them is local
     state: RunState  # to go on from here, see `solve`
+    known: tuple[Known, ...] = ()  # how the worst case of every term is known, the objective first

@@ -30,7 +30,7 @@ from idbpd.optim.quasi_newton.point import EvaluatedPoint, MetricGradients
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 from idbpd.optim.solution import Best, History, RunState
 
-_FORMAT = 4
+_FORMAT = 5
 _FIRST_WORDS = "idbpd state"
 _KINDS: dict[str, type[Any]] = {}
 

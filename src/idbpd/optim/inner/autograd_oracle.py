@@ -1,32 +1,43 @@
 """A `Problem` as a method sees it: values by inner maximisation, gradients by autograd at the maximisers (Danskin)."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import final
 
 import torch
 from torch import Tensor
 
-from idbpd.optim.device_reads import read
+from idbpd.optim.device_reads import is_here, read
+from idbpd.optim.enclosure.degree import degree_of
+from idbpd.optim.enclosure.tape import record
 from idbpd.optim.inner.exact import exact_maximum, is_strict_quadratic
 from idbpd.optim.inner.function import InnerFunction, Maximum, PointFunction
 from idbpd.optim.inner.maximise import climb
+from idbpd.optim.inner.quadratic_over_ball import over_ball
+from idbpd.optim.inner.search import Task
+from idbpd.optim.inner.terms import Term, stated_maximum, terms_of, verified
+from idbpd.optim.knowledge import Known
 from idbpd.optim.layout import Layout
-from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
+from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers, Verification
 from idbpd.optim.paper.fixed_ascent import ascend
-from idbpd.optim.problem import Function, Problem
-from idbpd.optim.sets import ConvexSet
+from idbpd.optim.problem import Problem
+from idbpd.optim.sets import Ball, ConvexSet
+
+_REMEMBERED = 20  # worst cases per term
 
 
 @final
 class AutogradOracle:
-    """Answers a method's questions about a `Problem`; without a state of its own, so that runs can be resumed."""
+    """Answers a method's questions about a `Problem`. All that it remembers is worst cases that were hard to find."""
 
-    def __init__(self, problem: Problem, layout: Layout) -> None:
-        """Take the functions and sets of ``problem`` and the ``layout`` in which its functions want ``x``."""
-        self._layout = layout
-        self._terms: list[tuple[str, Function, ConvexSet | None]] = [("objective", problem.objective, problem.over)]
-        for i, constraint in enumerate(problem.constraints):
-            self._terms.append((f"constraints[{i}].psi", constraint.psi, constraint.over))
+    def __init__(self, problem: Problem, layout: Layout, effort: float = 1.0, scale: float = 1.0) -> None:
+        """Take the functions and sets of ``problem`` and the ``layout`` in which its functions want ``x``. ``effort``
+        says how hard to look for global worst cases when they are asked for, ``scale`` multiplies the objective.
+        """
+        self._layout, self._effort = layout, effort
+        self._terms = terms_of(problem, scale)
+        self._memory: list[list[Tensor]] = [[] for _ in self._terms]
+        self._degrees: list[float | None] = [None] * len(self._terms)  # in y or w; None before it is known
 
     @property
     def constraint_count(self) -> int:
@@ -35,50 +46,119 @@ class AutogradOracle:
 
     def start(self, x: Tensor) -> Maximisers:
         """The centre of each set."""
-        centres = [None if over is None else over.centre(x) for _, _, over in self._terms]
+        centres = [None if term.over is None else term.over.centre(x) for term in self._terms]
         return Maximisers.of(centres)
 
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
         """Maximise every term from ``warm``: as accurately as possible, or by exactly ``steps`` steps of ascent."""
-        if steps is None:
-            return self.complete(self.attempt(x, warm), warm)
-        return self._evaluation(x, warm, lambda term, f, over, start: _ascended(steps, term, f, over, start))
+        if steps is not None:
+            return self._evaluation(x, warm, lambda i, f, over, start: _ascended(steps, i, f, over, start))
+        if not is_here(x):
+            return self.complete(self._attempted(x, warm), warm)
+        return self._evaluation(x, warm, lambda i, f, over, start: self._maximum(x, i, f, over, start))
 
     def attempt(self, x: Tensor, warm: Maximisers) -> Evaluation:
-        """Maximise every term from ``warm`` as if it were a quadratic in y or w."""
-        return self._evaluation(
-            x, warm, lambda _, f, over, start: exact_maximum(InnerFunction(f), over, over.project(start))
-        )
+        """Maximise every term from ``warm`` as if it were a quadratic in y or w; on the host, where no wait is saved,
+        in any way it takes.
+        """
+        return self.evaluate(x, warm) if is_here(x) else self._attempted(x, warm)
 
     def complete(self, evaluation: Evaluation, warm: Maximisers) -> Evaluation:
         """Maximise the terms that are no quadratics once more, by ascent."""
         is_open = read(evaluation.error)[0].isinf().tolist()
-        if not any(is_open):
+        if not any(is_open) or is_here(evaluation.x):
             return evaluation
         points = list(evaluation.maximisers.points)
         values, errors = [evaluation.f, *evaluation.g.unbind()], list(evaluation.error.unbind())
-        for term, (start, (name, function, over)) in enumerate(zip(warm.points, self._terms, strict=True)):
-            if is_open[term] and over is not None and start is not None:
-                f = InnerFunction(self._at(evaluation.x, name, function))
-                points[term], values[term], errors[term] = climb(f, over, over.project(start))
+        for i, (start, term) in enumerate(zip(warm.points, self._terms, strict=True)):
+            if is_open[i] and term.over is not None and start is not None:
+                f = self._at(evaluation.x, term)
+                points[i], values[i], errors[i] = self._climbed(i, InnerFunction(f), term.over, start)
         return _assembled(evaluation.x, points, values, errors)
+
+    def verify(self, evaluation: Evaluation, tolerance: float) -> Verification:
+        """Look for the global maximum of every term, and say how it is known."""
+        points, values = list(evaluation.maximisers.points), [evaluation.f, *evaluation.g.unbind()]
+        errors, known = list(evaluation.error.unbind()), [Known.EXACT] * len(self._terms)
+        numbers = read(torch.stack(values))[0].tolist()
+        is_higher, remarks = False, []
+        for i, (point, term) in enumerate(zip(points, self._terms, strict=True)):
+            if term.over is None or point is None:
+                continue
+            f = InnerFunction(self._at(evaluation.x, term))
+            higher = numbers[i] + 10 * tolerance + 1e-9 * abs(numbers[i])
+            task = Task(f, term.over, tolerance, self._effort, higher)
+            answer, remark = verified(term, task, term.over.project(point))
+            known[i] = answer.known
+            errors[i] = torch.full_like(errors[i], answer.error)
+            remarks += [remark] if remark else []
+            rise = answer.value - numbers[i]
+            if rise > 0.0:
+                points[i], values[i] = answer.point, torch.full_like(values[i], answer.value)
+            if rise > tolerance + 1e-10 * abs(numbers[i]):
+                is_higher = True
+                self._memory[i] = [answer.point, *self._memory[i]][:_REMEMBERED]
+        return Verification(_assembled(evaluation.x, points, values, errors), tuple(known), is_higher, tuple(remarks))
+
+    def remembered(self) -> tuple[tuple[Tensor, ...], ...]:
+        """The worst cases that only a verification has found."""
+        return tuple(tuple(points) for points in self._memory)
+
+    def remind(self, worst_cases: tuple[tuple[Tensor, ...], ...]) -> None:
+        """Take over the memory of another run."""
+        self._memory = [list(points) for points in worst_cases] or self._memory
+
+    def _attempted(self, x: Tensor, warm: Maximisers) -> Evaluation:
+        return self._evaluation(x, warm, lambda i, f, over, start: self._quadratic(i, f, over, over.project(start)))
 
     def _evaluation(self, x: Tensor, warm: Maximisers, maximum: "_Maximum") -> Evaluation:
         """Every term at ``x``, with the worst case that ``maximum`` finds from ``warm``."""
         points: list[Tensor | None] = []
         values, errors = [], []
-        for i, (start, (name, function, over)) in enumerate(zip(warm.points, self._terms, strict=True)):
-            value_at = self._at(x, name, function)
-            if over is None or start is None:
+        for i, (start, term) in enumerate(zip(warm.points, self._terms, strict=True)):
+            value_at = self._at(x, term)
+            if term.over is None or start is None:
                 with torch.no_grad():
                     point, value = None, value_at(None).detach()
                 error = torch.zeros((), dtype=torch.float64, device=x.device)
             else:
-                point, value, error = maximum(i, value_at, over, start)
+                point, value, error = maximum(i, value_at, term.over, start)
             points.append(point)
             values.append(value.to(torch.float64))
             errors.append(error.to(torch.float64))
         return _assembled(x, points, values, errors)
+
+    def _maximum(self, x: Tensor, i: int, function: PointFunction, over: ConvexSet, start: Tensor) -> Maximum:
+        """A maximum on the host, exactly where that can be, else by ascent."""
+        own = self._terms[i].maximise
+        if own is not None:
+            stated = own(self._layout.restore(x))
+            return stated_maximum(self._terms[i].name, InnerFunction(function), over, stated, start)
+        found = self._quadratic(i, function, over, over.project(start))
+        return self._climbed(i, InnerFunction(function), over, start) if math.isinf(found.error) else found
+
+    def _quadratic(self, i: int, function: PointFunction, over: ConvexSet, start: Tensor) -> Maximum:
+        """The maximum of a function that is a quadratic in y or w; the error is infinite where it is none."""
+        if self._degrees[i] is None:
+            tape = record(function, start)
+            # Without a tape only tests speak for a quadratic: enough on the way, not for a certificate.
+            self._degrees[i] = 2.0 if tape is None else degree_of(tape)
+        f = InnerFunction(function)
+        if self._degrees[i] == math.inf or start.numel() == 0:
+            return Maximum(start, f.value(start), torch.full((), math.inf, dtype=torch.float64, device=start.device))
+        return exact_maximum(f, over, start)
+
+    def _climbed(self, i: int, f: InnerFunction, over: ConvexSet, start: Tensor) -> Maximum:
+        """The maximum by ascent, from the start or from a worst case that was hard to find, if that is higher."""
+        start = over.project(start)
+        if self._degrees[i] == 2.0 and isinstance(over, Ball):
+            found = over_ball(f, over, start)
+            if found is not None:
+                return found
+        if self._memory[i]:
+            points = torch.stack([start, *self._memory[i]])
+            start = points[int(f.values_somehow(points).nan_to_num(-math.inf).argmax())]
+        return climb(f, over, start, is_concave=self._terms[i].concave)
 
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """Partial gradients in x at the maximisers of ``evaluation``."""
@@ -89,13 +169,13 @@ class AutogradOracle:
         """The value and the partial gradient in x of a term at a point, for each of ``terms``."""
         values, rows = [], []
         for term, point in zip(terms, points, strict=True):
-            name, function, _ = self._terms[term]
             variable = x.detach().requires_grad_()
             with torch.enable_grad():
-                value = self._at(variable, name, function)(point)
+                value = self._at(variable, self._terms[term])(point)
             if not value.requires_grad:
                 raise ValueError(
-                    f"{name} does not depend on x through differentiable torch operations, so it has no gradient; "
+                    f"{self._terms[term].name} does not depend on x through differentiable torch operations, "
+                    "so it has no gradient; "
                     "compute it from x alone (a constant can be written 0 * x.sum())"
                 )
             (gradient,) = torch.autograd.grad(value, variable, allow_unused=True)
@@ -106,15 +186,15 @@ class AutogradOracle:
     def term_values(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> Tensor:
         """The value of a term at a point, for each of ``terms``, without a gradient."""
         with torch.no_grad():
-            values = [self._at(x, *self._terms[term][:2])(point) for term, point in zip(terms, points, strict=True)]
+            values = [self._at(x, self._terms[term])(point) for term, point in zip(terms, points, strict=True)]
         return torch.stack(values).to(torch.float64)
 
     def is_only_maximiser(self, x: Tensor, term: int, point: Tensor | None) -> Tensor:
         """Whether the term is a strictly concave quadratic in y or w there."""
-        name, function, over = self._terms[term]
+        over = self._terms[term].over
         if over is None or point is None:
             return torch.ones((), dtype=torch.bool, device=x.device)
-        return is_strict_quadratic(InnerFunction(self._at(x, name, function)), over, point)
+        return is_strict_quadratic(InnerFunction(self._at(x, self._terms[term])), over, point)
 
     def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
         """The constraint's function at each row of ``points``."""
@@ -130,13 +210,14 @@ class AutogradOracle:
         return gradient
 
     def _cuts(self, x: Tensor, constraint: int, points: Tensor) -> Tensor:
-        name, function, over = self._terms[1 + constraint]
-        value_at = self._at(x, name, function)
-        return torch.stack([value_at(None if over is None else point) for point in points]).to(torch.float64)
+        term = self._terms[1 + constraint]
+        value_at = self._at(x, term)
+        return torch.stack([value_at(None if term.over is None else point) for point in points]).to(torch.float64)
 
-    def _at(self, x: Tensor, name: str, function: Function) -> Callable[[Tensor | None], Tensor]:
-        """``function`` at a fixed ``x`` as a function of its second argument, checked to return one number."""
+    def _at(self, x: Tensor, term: Term) -> Callable[[Tensor | None], Tensor]:
+        """A term at a fixed ``x`` as a function of its second argument, checked to return one number."""
         point = self._layout.restore(x)
+        name, function = term.name, term.function
 
         def value(argument: Tensor | None) -> Tensor:
             result = function(point) if argument is None else function(point, argument)

@@ -55,6 +55,18 @@ class InnerFunction:
             warnings.simplefilter("ignore")
             return torch.vmap(self._function, chunk_size=_CHUNK)(points).double()
 
+    def values_somehow(self, points: Tensor) -> Tensor:
+        """The values at a batch of points, in one call where the function allows it."""
+        try:
+            return self.values(points, batched=True)
+        except Exception:  # it branches on its argument, say, or reads a number out of it; one by one it may do so
+            return self.values(points, batched=False)
+
+    @property
+    def function(self) -> PointFunction:
+        """The function itself."""
+        return self._function
+
     def local(self, point: Tensor) -> Local:
         """Value and gradient."""
         with torch.enable_grad():

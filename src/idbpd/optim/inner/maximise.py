@@ -29,7 +29,7 @@ MEDIUM = 500  # up to here Newton's method goes on where first-order ascent has 
 RESCUE_STEPS = 15  # of Newton's method there: each needs a Hessian of that size
 
 
-def climb(f: InnerFunction, over: ConvexSet, start: Tensor) -> Maximum:
+def climb(f: InnerFunction, over: ConvexSet, start: Tensor, *, is_concave: bool = False) -> Maximum:
     """The maximum by ascent from ``start``, a point of the set, step by step as the numbers on the way suggest.
 
     It is never worse than ``start``. A function that is not finite there is returned as it is, with an infinite error.
@@ -37,7 +37,7 @@ def climb(f: InnerFunction, over: ConvexSet, start: Tensor) -> Maximum:
     if start.numel() <= SMALL and is_supported(over):
         found = newton_ascent(f, over, start, NEWTON_STEPS)
         if found is not None:
-            highest = _highest(f, over, found)
+            highest = found if is_concave else _highest(f, over, found)
             return Maximum.at(highest.at.here, highest.quality.error)
     return _first_order(f, over, start)
 

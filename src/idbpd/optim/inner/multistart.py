@@ -20,6 +20,8 @@ _GRID = {1: 129, 2: 21, 3: 9}  # points per axis when the function takes a batch
 _COARSE_GRID = {1: 33, 2: 9, 3: 5}  # and when it takes them one by one
 _SCATTERED = 64  # points, beyond three dimensions
 _STARTS = 4  # peaks that are climbed, the highest first
+_SOBOL_AXES = 200  # beyond, Sobol points fill a space no better than random ones
+_MOST_NUMBERS = 4_000_000  # in the points of one look
 _WINDOW = 10.0  # how far to look from the point at hand along an unbounded direction, in units of its size
 
 
@@ -44,6 +46,36 @@ def promising_starts(
     hopeful &= ~is_beside.bool() | (values > value + margin)
     order = torch.where(hopeful, values, -torch.inf).argsort(descending=True)[:_STARTS].tolist()
     return [points[i] for i in order if truth(hopeful[i])]
+
+
+def spread_points(over: ConvexSet, like: Tensor, count: int) -> Tensor:
+    """Points all over a set, (count, *shape), fewer where they are large: Sobol points of a window, pulled into the
+    set, and half of them pushed to its boundary.
+    """
+    n = like.numel()
+    count = max(2, min(count, _MOST_NUMBERS // n))
+    if n <= _SOBOL_AXES:
+        engine = torch.quasirandom.SobolEngine(n, scramble=True, seed=1)  # type: ignore[no-untyped-call]
+        shares = engine.draw(count, dtype=torch.float64)
+    else:
+        generator = torch.Generator().manual_seed(1)
+        shares = torch.rand(count, n, generator=generator, dtype=torch.float64)
+    shares = shares.to(like.device)
+    if isinstance(over, (Box, Space)):
+        low, high = (bound.flatten().double() for bound in _window(over, like))
+        return over.project((low + shares * (high - low)).to(like).reshape(count, *like.shape))
+    directions = torch.special.ndtri(shares.clamp(1e-6, 1 - 1e-6)).to(like).reshape(count, *like.shape)
+    centre = over.centre(like)
+    ends = over.support(directions) if over.is_bounded else over.project(centre + directions)
+    reach = torch.linspace(0.0, 1.0, count, dtype=like.dtype, device=like.device).reshape(-1, *(1,) * like.dim())
+    # Of each point, a share of the way from the centre to the boundary; every other one is on it.
+    reach = torch.where((torch.arange(count, device=like.device) % 2 == 0).reshape(reach.shape), 1.0, reach)
+    inside = over.project(centre + reach * (ends - centre))
+    if not isinstance(over, Simplex):
+        return inside
+    weights = -shares.clamp(min=1e-12).log()
+    even = (weights / weights.sum(1, keepdim=True)).to(like)
+    return torch.where((torch.arange(count, device=like.device) % 2 == 0).unsqueeze(1), even, inside)
 
 
 def can_search(over: ConvexSet) -> bool:

@@ -24,7 +24,7 @@ from torch import Tensor
 from idbpd.optim.device_reads import truth
 from idbpd.optim.kinks.bundle import Bundle
 from idbpd.optim.method import Iterate, Verdict
-from idbpd.optim.oracle import Gradients, Oracle, TermOracle
+from idbpd.optim.oracle import Evaluation, Gradients, Oracle, TermOracle
 from idbpd.optim.paper.algorithm1 import Algorithm1
 from idbpd.optim.paper.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.quasi_newton.arc_search import Found, MissingRow, Start, Unbounded, search
@@ -48,6 +48,7 @@ from idbpd.optim.quasi_newton.phases import (
     reset_metric,
     visit,
     when_hopeless,
+    with_worse_cases,
 )
 from idbpd.optim.quasi_newton.point import Arrival, arrive, model_at
 from idbpd.optim.quasi_newton.speculative_trial import Forecast
@@ -128,6 +129,10 @@ class IDBPD:
     def verdict(self, state: IDBPDState) -> Verdict | None:
         """Why no further step is possible, or None."""
         return state.verdict
+
+    def revisit(self, oracle: Oracle, state: IDBPDState, evaluation: Evaluation, tolerance: float) -> IDBPDState:
+        """Go on from a point whose worst cases turned out to be higher: the model knows the old and the new ones."""
+        return with_worse_cases(oracle, state, evaluation, tolerance)
 
     def step(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
         """One step of the phase that the run is in."""

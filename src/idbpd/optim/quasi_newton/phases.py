@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import read, truth
-from idbpd.optim.kinks.bundle import Bundle
+from idbpd.optim.kinks.bundle import Bundle, bundle_at
 from idbpd.optim.kinks.certificate import STRICTNESS, best_certificate
 from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, PromptOracle, TermOracle, attempt
@@ -140,6 +140,19 @@ def add_row(oracle: Oracle, state: IDBPDState, missing: MissingRow, tolerance: f
     state = state._replace(bundle=missing.bundle, t=t, refused=state.refused + 1, speculative=None)
     state = assess(oracle, state, tolerance)
     return state._replace(best_worst=min(state.worst, state.best_worst))
+
+
+def with_worse_cases(oracle: Oracle, state: IDBPDState, evaluation: Evaluation, tolerance: float) -> IDBPDState:
+    """The same x, evaluated anew with higher worst cases: they become rows beside those that were known."""
+    old = state.point
+    known = state.bundle or bundle_at(old.evaluation, old.values, old.gradients)
+    point, in_metric, *_ = new_point(oracle, evaluation, old.host_multipliers)
+    followed = known.followed(oracle, evaluation, ()) if isinstance(oracle, TermOracle) else None
+    bundle = followed[0].trimmed() if followed is not None else None
+    state = state._replace(point=point, in_metric=in_metric, bundle=bundle, speculative=None, verdict=None)
+    state = state._replace(t=1.0, refused=0, hidden_steps=0, idle_steps=0, best_worst=torch.inf)
+    state = assess(oracle, state, tolerance)
+    return state._replace(best_worst=state.worst)
 
 
 def assess(oracle: Oracle, state: IDBPDState, tolerance: float, strictness: float = STRICTNESS) -> IDBPDState:

@@ -1,0 +1,113 @@
+"""The answer of a run: the point that counts, its certificate computed there, and how its worst cases are known."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from idbpd.optim.counted_oracle import CountedOracle
+from idbpd.optim.device_reads import read
+from idbpd.optim.kkt import best_multipliers, residuals
+from idbpd.optim.knowledge import Known
+from idbpd.optim.layout import Layout
+from idbpd.optim.method import Method, Status, Verdict
+from idbpd.optim.oracle import Evaluation, Maximisers, Verification, VerifyingOracle
+from idbpd.optim.solution import RunState, Solution
+
+INNER = 0.1  # share of the tolerance to which worst cases are wanted at the end
+_AGAIN = 5  # verifications of the point that is returned
+
+
+def final_answer(
+    method: Method[Any],
+    oracle: CountedOracle,
+    layout: Layout,
+    run: RunState,
+    ending: Verdict,
+    verification: Verification | None,
+    tolerance: float,
+) -> Solution:
+    """The answer, with its certificate computed at the very point that is returned."""
+    status, reason = ending
+    if status is Status.CONVERGED and not method.picks_by_residual:
+        evaluation, gradients, multipliers, found, _ = method.iterate(run.method)
+    else:
+        verification = None  # it speaks of the last point
+        best = run.best
+        evaluation = oracle.evaluate(best.x, Maximisers.of(best.maximisers))
+        gradients = oracle.differentiate(evaluation)
+        multipliers = best.multipliers if method.picks_by_residual else best_multipliers(evaluation.g, gradients)
+        found = residuals(evaluation.g, gradients, multipliers)
+    known, remarks = _known(evaluation), tuple[str, ...]()
+    if verification is None and isinstance(oracle, VerifyingOracle) and status is not Status.DIVERGED:
+        verification = oracle.verify(evaluation, INNER * tolerance)
+    if verification is not None:
+        is_higher = verification.is_higher
+        for _ in range(_AGAIN):
+            if not (verification.is_higher and isinstance(oracle, VerifyingOracle)):
+                break
+            # What a search has found on the way need not be the highest.
+            verification = oracle.verify(verification.evaluation, INNER * tolerance)
+        known, remarks = verification.known, verification.remarks
+        if is_higher:
+            evaluation = verification.evaluation
+            gradients = oracle.differentiate(evaluation)
+            multipliers = best_multipliers(evaluation.g, gradients)
+            found = residuals(evaluation.g, gradients, multipliers)
+        evaluation = evaluation._replace(error=verification.evaluation.error)
+    kkt = found.measured()
+    error = evaluation.error.nan_to_num(torch.inf, torch.inf).amax().item()
+    if status is Status.CONVERGED and not kkt.worst <= tolerance:
+        status, reason = Status.MAX_STEPS, "the residuals recomputed with better maximisers are beyond the tolerance"
+    if status is Status.CONVERGED and Known.LOCAL in known:
+        status, reason = Status.LOCAL, _why_local(known, remarks)
+    if status is Status.CONVERGED and not error <= max(tolerance, math.sqrt(torch.finfo(evaluation.x.dtype).eps)):
+        status, reason = Status.MAX_STEPS, f"the inner maxima are only known to within {error:.1e}"
+    if status is Status.INFEASIBLE and kkt.infeasibility <= tolerance:
+        status, reason = Status.MAX_STEPS, f"{reason}; an earlier point is feasible and is returned"
+    steps = _last_step(run, tolerance) if method.check_every > 1 else run.step
+    return Solution(
+        x=layout.restore(evaluation.x),
+        y=evaluation.maximisers.y,
+        w=evaluation.maximisers.w,
+        f=evaluation.f.nan_to_num(torch.inf).item(),
+        g=evaluation.g.nan_to_num(torch.inf),
+        multipliers=multipliers.nan_to_num(0.0),
+        kkt=kkt,
+        status=status,
+        reason=reason,
+        steps=steps,
+        history=run.history.until(steps),
+        evaluations=oracle.evaluations,
+        gradients=oracle.gradients,
+        inner_error=error,
+        state=run,
+        known=known,
+    )
+
+
+def _known(evaluation: Evaluation) -> tuple[Known, ...]:
+    """How an oracle that answers for its own maxima knows them: by the errors that it states."""
+    return tuple(Known.EXACT if error < math.inf else Known.LOCAL for error in read(evaluation.error)[0].tolist())
+
+
+def _why_local(known: Sequence[Known], remarks: Sequence[str]) -> str:
+    if remarks:
+        return "; ".join(remarks)
+    names = ["the objective", *(f"constraints[{i}]" for i in range(len(known) - 1))]
+    local = ", ".join(name for name, one in zip(names, known, strict=True) if one is Known.LOCAL)
+    return (
+        f"all KKT residuals are within the tolerance, but the worst case of {local} is only the highest found; "
+        "state concave=True or maximise=..., or raise effort"
+    )
+
+
+def _last_step(run: RunState, tolerance: float) -> int:
+    """The step at which a run that is not looked at after each was over: the first to converge, or the last finite."""
+    worst = run.history.worst
+    over = (worst <= tolerance).nonzero()
+    if over.numel():
+        return int(over[0])
+    wild = (~(worst.isfinite() & run.history.f.isfinite())).nonzero()
+    return max(int(wild[0]) - 1, 0) if wild.numel() else run.step

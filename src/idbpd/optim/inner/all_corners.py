@@ -1,0 +1,38 @@
+"""The largest value at the corners of a set: the maximum of a convex function."""
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.device_reads import read
+from idbpd.optim.inner.function import InnerFunction
+from idbpd.optim.sets import Box, ConvexSet, Simplex
+
+_MOST_AXES = 14  # of a box: 16 384 corners
+_MOST_ENTRIES = 1_000  # of a distribution
+
+
+def corners_of(over: ConvexSet, like: Tensor, most_axes: int = _MOST_AXES) -> Tensor | None:
+    """All corners, (count, *shape); None where the set has none, or too many."""
+    match over:
+        case Box() if over.is_bounded:
+            low, high = over.low.to(like).flatten(), over.high.to(like).flatten()
+            axes = (low < high).nonzero().flatten()
+            if axes.numel() > most_axes:
+                return None
+            bits = torch.arange(2 ** axes.numel(), device=like.device)
+            places = torch.arange(axes.numel(), device=like.device)
+            is_high = (bits.unsqueeze(1) >> places) & 1
+            corners = low.repeat(bits.numel(), 1)
+            corners[:, axes] = torch.where(is_high.bool(), high[axes], low[axes])
+            return corners.reshape(-1, *over.shape)
+        case Simplex() if over.n <= _MOST_ENTRIES:
+            return torch.eye(over.n, dtype=like.dtype, device=like.device)
+        case _:
+            return None
+
+
+def highest(f: InnerFunction, points: Tensor) -> tuple[Tensor, float]:
+    """The point with the largest value, and that value; what is no number cannot win."""
+    (values,) = read(f.values_somehow(points).nan_to_num(-torch.inf, neginf=-torch.inf))
+    at = int(values.argmax())
+    return points[at], float(values[at])
