@@ -98,8 +98,8 @@ What is most often set for one run; conf/base/parameters*.yml has all of them:
   --params dataset=yeast              a data set of conf/*/sources.yml
   --params priority=churn             the task whose worst case is minimised
   --params tasks.upsell.slack=0.2     its limit: 20 % above its best alone
-  --params tasks.upsell.limit=0.6     its limit as a number: the worst-case loss
-  --params tasks.upsell.limit.recall=0.7   its limit in a measure (docs/guardrail.md)
+  --params tasks.upsell.limit=0.6     its limit as a number, a loss
+  --params tasks.upsell.limit.recall=0.7  or in a measure (docs/guardrail.md)
   --params tasks.spend.loss=huber     its loss
   --params priority=churn,seed=3      a comma between parameters
   --params comparison.sweep=0.3+0.7   '+' between the items of a list
