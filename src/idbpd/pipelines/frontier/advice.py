@@ -61,7 +61,7 @@ def _why_none(points: pd.DataFrame) -> str:
     if not points["certified"].any():
         return "No point has a certificate: training.max_steps may be too small."
     shown = points[points["certified"] & points["verdict"].eq("NOT SHOWN")]
-    room = "calibration.reserve=0.5 leaves half of the slack unused in training"
+    room = "a larger calibration.reserve than that of this run (at most 1) leaves more of the slack unused in training"
     if not shown.empty:
         slacks = ", ".join(f"{slack:g}" for slack in shown["slack"])
         return (
