@@ -138,6 +138,16 @@ def test_another_priority_is_the_problem_of_a_run_with_that_priority(fronts: lis
     assert other.ground.experiment.fingerprint == same.fingerprint
 
 
+def test_a_reserve_that_is_a_number_counts_in_the_front_of_another_priority_too(parts: TableSplit) -> None:
+    experiment = Experiment(ModelParameters(hidden=2), PROBLEM, COMPUTE, seed=0, fingerprint=parts.fingerprint)
+    reserved = CALIBRATION.model_copy(update={"reserve": 0.5})
+    data = (TABLE, parts.train, parts.test, *calibrate(parts.train, CALIBRATION, experiment))
+    short = TRAINING.model_copy(update={"max_steps": 1})
+    (front,) = train_fronts(["second"], *data, FRONTIER, reserved, short, DIVISION, experiment)
+    record = front.points[SLACKS.index(0.1)].threshold["tasks"]["first"]
+    assert record["threshold"] == pytest.approx(record["value"] * (1 + 0.1 * 0.5))
+
+
 def test_every_model_has_a_row_per_task_with_errors(measured: Measured) -> None:
     _, frame = measured
     models = frame[["priority", "model", "slack", "weight"]].drop_duplicates()
@@ -246,3 +256,4 @@ def test_the_advice_says_why_there_is_none(point: tuple[float, float, str, bool,
     text = advise(_priority_rows(point), "mine", None)
     assert "a first: no point is recommended." in text
     assert why in text
+    assert ("a larger calibration.reserve" in text) == point[3]  # without a certificate, limits are not what is wrong

@@ -43,13 +43,14 @@ def _paragraph(front: pd.DataFrame, dataset: str, priority: str | None) -> str:
             f"--slack {point['slack']:g}",
             f"  train it alone: kedro run {command}",
             f"  train, check and promote it: kedro run --pipeline retrain {command}",
-            "  (with the other parameters of this run, if any; the start is another one, and so are the digits)",
+            "  (with the other parameters of this run, if any; the start is another one, calibration.reserve=auto is "
+            "chosen for this slack, and so the digits differ)",
         ]
     )
 
 
 def _parameters(front: pd.DataFrame, point: pd.Series, dataset: str, priority: str | None) -> list[str]:
-    """The parameters with which a plain run has the limits of a point."""
+    """The parameters with which a plain run promises the limits of a point on unseen data."""
     names = ["calibration.slack", *front["limit_set_by"].dropna().unique()]
     slacks = [f"{name}={point['slack']:g}" for name in dict.fromkeys(names) if name != BY_HAND]
     is_own = bool(front["own_priority"].iloc[0]) and priority is None
@@ -61,7 +62,7 @@ def _why_none(points: pd.DataFrame) -> str:
     if not points["certified"].any():
         return "No point has a certificate: training.max_steps may be too small."
     shown = points[points["certified"] & points["verdict"].eq("NOT SHOWN")]
-    room = "calibration.reserve=0.5 leaves half of the slack unused in training"
+    room = "a larger calibration.reserve than that of this run (at most 1) leaves more of the slack unused in training"
     if not shown.empty:
         slacks = ", ".join(f"{slack:g}" for slack in shown["slack"])
         return (
