@@ -115,7 +115,7 @@ def measure(dataset: str, split_seed: int, candidate: str, reserve: str, rows: i
     rules = WeightDecaySearchParameters(**given["weight_decay_search"])
     problem, _, validated = settle_weight_decay(table, parts.rows, rules, division, training, unsettled)
     experiment = Experiment(model, problem, compute, 0, parts.fingerprint)
-    settled = settle_reserve(table, parts.rows, calibration, rules, training, validated, division, experiment)
+    settled = settle_reserve(train, table, parts.rows, calibration, rules, training, validated, division, experiment)
     chosen = time.perf_counter()
     threshold, start, alone = calibrate_with_reserve(train, calibration, settled, experiment)
     weights, _, _, outcome = train_constrained(train, threshold, start, training, experiment)

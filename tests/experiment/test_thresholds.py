@@ -32,8 +32,8 @@ def test_no_limit_is_looser_than_a_guess() -> None:
 def test_a_reserve_moves_a_limit_towards_what_the_task_reaches_on_its_own() -> None:
     assert Promise(slack=0.1).threshold(0.5, 1.0, reserve=0.5) == pytest.approx(0.5 * 1.05)
     assert Promise(loss=0.6).threshold(0.5, 1.0, reserve=0.5) == pytest.approx(0.55)
-    # From the loss of a guess, where the promise is not in the loss.
-    assert Promise(measure="accuracy", level=0.9).threshold(0.5, 1.0, reserve=0.5) == pytest.approx(0.75)
+    # From the loss of a guess, where the promise is not in the loss, in equal shares.
+    assert Promise(measure="accuracy", level=0.9).threshold(0.25, 1.0, reserve=0.5) == pytest.approx(0.5)
 
 
 def test_a_limit_that_no_model_keeps_is_not_changed_by_a_reserve() -> None:

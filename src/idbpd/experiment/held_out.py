@@ -154,7 +154,8 @@ def _in_measure(evidence: Evidence, promise: Promise, task: str, confidence: flo
         seed=BOOTSTRAP_SEED,
     )
     alone, _ = mean_error_bound(errors(evidence.alone(task), evidence.test), is_rate=measure.is_rate)
-    record = _record(value, bound, measure.error(promise.level), len(test))
+    # All test rows, not only those that count (for recall, the positive ones): people collect rows.
+    record = _record(value, bound, measure.error(promise.level), evidence.test[task].size)
     return record | {
         "measured": {
             "name": promise.measure,

@@ -96,6 +96,12 @@ class TaskOptions(ParameterBlock):
     loss: Any = None
     worst_case: Any = None
 
+    @model_validator(mode="after")
+    def _one_promise(self) -> Self:
+        if self.slack is not None and self.limit is not None:
+            raise ValueError("a task has a slack or a limit, not both")
+        return self
+
     @field_validator("loss", mode="before")
     @classmethod
     def _a_loss(cls, given: Any) -> Any:

@@ -1,5 +1,6 @@
 """What is promised of every constraint task on unseen data, and which limit in training follows from it."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -52,8 +53,11 @@ class Promise(NamedTuple):
             loosest = self.loss
         else:
             loosest = guess
-        if loosest > guess:
+        if loosest >= guess:
             loosest = max(value, guess)
+        if self.measure is not None and value > 0:
+            # Between a guess and the best there may be orders of magnitude: equal steps are equal shares.
+            return loosest * math.exp(reserve * math.log(value / loosest))
         return loosest - reserve * max(0.0, loosest - value)
 
     def relative(self, value: float, guess: float) -> float:

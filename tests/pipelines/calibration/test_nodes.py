@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from idbpd.datasets.table import Target, TaskTable
+from idbpd.errors import ConfigurationError
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     ComputeParameters,
@@ -56,14 +57,14 @@ def _settled(
     parts = split(table, division)
     problem = SETTINGS.with_weight_decay(1e-2)
     experiment = Experiment(ModelParameters(hidden=3), problem, COMPUTE, seed=0, fingerprint=parts.fingerprint)
-    found = settle_reserve(table, parts.rows, calibration, SEARCH, TRAINING, {}, division, experiment)
+    found = settle_reserve(parts.train, table, parts.rows, calibration, SEARCH, TRAINING, {}, division, experiment)
     return found, parts, experiment
 
 
 def test_a_reserve_set_by_hand_is_taken_as_it_is() -> None:
     by_hand = AUTO.model_copy(update={"reserve": 0.5})
     found, parts, experiment = _settled(by_hand)
-    assert found == {"asked": 0.5, "tasks": {}, "tried": {}}
+    assert (found["asked"], found["tasks"], found["tried"]) == (0.5, {}, {})
     record, *_ = calibrate_with_reserve(parts.train, by_hand, found, experiment)
     of_task = record["tasks"]["spend"]
     assert of_task["reserve"] == 0.5
@@ -105,6 +106,25 @@ def test_what_can_be_reached_is_said_where_no_model_keeps_a_limit(caplog: pytest
     _settled(AUTO, limit={"accuracy": 0.999})
     (message,) = [record.message for record in caplog.records if "perhaps no model" in record.message]
     assert "accuracy 99.9% is asked for, and on a validation part of 135 rows a model made for it alone" in message
+
+
+def test_a_limit_in_a_measure_needs_unseen_data() -> None:
+    with pytest.raises(ConfigurationError, match=r"tasks\.spend\.limit\.recall = 0\.6 is a limit on unseen data"):
+        _settled(AUTO, test_fraction=0.0, limit={"recall": 0.6})
+
+
+def test_a_reserve_set_by_hand_is_for_limits_in_the_loss() -> None:
+    by_hand = AUTO.model_copy(update={"reserve": 0.0})
+    found, parts, experiment = _settled(by_hand, limit={"accuracy": 0.7})
+    record, *_ = calibrate_with_reserve(parts.train, by_hand, found, experiment)
+    assert record["tasks"]["spend"]["reserve"] == found["tasks"]["spend"] > 0
+
+
+def test_a_choice_for_other_limits_is_refused() -> None:
+    found, parts, experiment = _settled(AUTO)
+    tighter = AUTO.model_copy(update={"slack": 0.1})
+    with pytest.raises(ConfigurationError, match=r"the stored reserve was made with .*--from-nodes settle_reserve"):
+        calibrate_with_reserve(parts.train, tighter, found, experiment)
 
 
 def test_the_same_search_gives_the_same_reserve() -> None:

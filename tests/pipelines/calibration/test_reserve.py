@@ -31,7 +31,7 @@ def test_where_even_the_tightest_limit_does_not_hold_nothing_more_is_tried() -> 
 
 def test_in_between_it_is_halved() -> None:
     assert _search(RELATIVE, enough=0.3) == pytest.approx([0.0, 0.9, 0.45, 0.225])
-    assert _search(IN_MEASURE, enough=0.3) == pytest.approx([0.0, 0.9, 0.45, 0.225, 0.3375, 0.28125])
+    assert _search(IN_MEASURE, enough=0.3) == pytest.approx([0.0, 0.98, 0.49, 0.245, 0.3675, 0.30625, 0.275625])
 
 
 def test_the_smallest_reserve_that_is_safe_is_chosen() -> None:
@@ -49,6 +49,11 @@ def test_a_limit_in_a_measure_is_judged_by_its_error() -> None:
 def test_where_nothing_is_safe_the_one_that_comes_nearest_is_chosen(bounds: tuple[float, float], chosen: float) -> None:
     tried = [_tried(reserve, bound) for reserve, bound in zip((0.0, 0.9), bounds, strict=True)]
     assert choose(tried).reserve == chosen
+
+
+def test_a_broken_limit_is_never_nearer_than_one_that_is_not_shown() -> None:
+    broken, not_shown = _tried(0.0, 1.17, value=1.03), _tried(0.9, 1.2, value=0.96)
+    assert choose([broken, not_shown]) is not_shown
 
 
 def test_a_bound_that_is_not_known_is_never_nearest() -> None:

@@ -138,12 +138,13 @@ def test_another_priority_is_the_problem_of_a_run_with_that_priority(fronts: lis
     assert other.ground.experiment.fingerprint == same.fingerprint
 
 
-def test_a_reserve_that_is_a_number_counts_in_the_front_of_another_priority_too(parts: TableSplit) -> None:
+def test_the_reserve_of_the_run_counts_in_the_front_of_another_priority_too(parts: TableSplit) -> None:
     experiment = Experiment(ModelParameters(hidden=2), PROBLEM, COMPUTE, seed=0, fingerprint=parts.fingerprint)
-    reserved = CALIBRATION.model_copy(update={"reserve": 0.5})
-    data = (TABLE, parts.train, parts.test, *calibrate(parts.train, CALIBRATION, experiment))
+    reserves = {task.name: 0.5 for task in parts.train.limited}
+    calibrated = calibrate(parts.train, CALIBRATION, experiment, reserve=reserves)
+    data = (TABLE, parts.train, parts.test, *calibrated)
     short = TRAINING.model_copy(update={"max_steps": 1})
-    (front,) = train_fronts(["second"], *data, FRONTIER, reserved, short, DIVISION, experiment)
+    (front,) = train_fronts(["second"], *data, FRONTIER, CALIBRATION, short, DIVISION, experiment)
     record = front.points[SLACKS.index(0.1)].threshold["tasks"]["first"]
     assert record["threshold"] == pytest.approx(record["value"] * (1 + 0.1 * 0.5))
 

@@ -26,7 +26,7 @@ class ErrorMeasure(NamedTuple):
     def measure(self, error: float) -> float:
         """The measure of a mean error."""
         if self.is_share:
-            return 1 - error
+            return max(0.0, 1 - error)
         return math.sqrt(error) if self.is_root else error
 
     def error(self, measure: float) -> float:

@@ -2,14 +2,14 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
 
 from idbpd.datasets.table import TaskTable
-from idbpd.errors import DataError
+from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.calibration import ALL_TASKS, calibrate, weights_alone
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
 from idbpd.experiment.content_store import ContentStore
@@ -18,13 +18,14 @@ from idbpd.experiment.held_out import Evidence, judge_limits
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import AUTO, CalibrationParameters, TrainingParameters
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
+from idbpd.experiment.provenance import require_same
 from idbpd.experiment.shown import name_of, written
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.fingerprint import parts_sha256
 from idbpd.experiment.stage import Stage
 from idbpd.experiment.thresholds import Promise, promises_of
 from idbpd.experiment.validation import Parts, WeightDecaySearchParameters, parts_to_choose_on
-from idbpd.mtl import MultiTaskData, guess_loss, measure_quality
+from idbpd.mtl import MultiTaskData, guess_loss, is_better, measure_quality
 from idbpd.mtl.bounds import Verdict
 from idbpd.optim import IDBPD
 from idbpd.pipelines.calibration.reserve import Tried, choose, next_reserve
@@ -33,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 def settle_reserve(
+    train: MultiTaskData,
     table: TaskTable,
     rows: dict[str, Tensor],
     calibration: CalibrationParameters,
@@ -43,32 +45,51 @@ def settle_reserve(
     experiment: Experiment,
     checkpointing: Checkpointing = NO_CHECKPOINTS,
 ) -> dict[str, Any]:
-    """The reserve of every limited task, set by hand or chosen on a validation part, and how it was chosen.
+    """The reserve of the limited tasks that is chosen on a validation part, and how it was chosen.
 
     Only the training rows are used, which are divided as for the weight decay: the best models of that search
     (``validated_weights``; none where the weight decay was given) are where this one starts. Without a test part
     nothing is promised on unseen data, and without a validation part nothing can be chosen: then nothing is kept in
-    reserve.
+    reserve. A limit in a measure always needs the choice: it says which limit in the loss gives the measure.
     """
-    asked = {"asked": calibration.reserve}
-    if calibration.reserve != AUTO or division.split.test_fraction == 0:
-        return {**asked, "tasks": {}, "tried": {}}
+    promises = promises_of(train, calibration)
+    record: dict[str, Any] = {**_settled_for(promises, calibration, experiment), "tasks": {}, "tried": {}}
+    in_measure = {name: promise for name, promise in promises.items() if promise.measure is not None}
+    if in_measure and division.split.test_fraction == 0:
+        name, promise = next(iter(in_measure.items()))
+        raise ConfigurationError(
+            f"tasks.{name}.limit.{promise.measure} = {promise.level:g} is a limit on unseen data, and with "
+            "split.test_fraction = 0 there are none; hold data out, or give a number, which is the worst-case loss"
+        )
+    chosen_here = promises if calibration.reserve == AUTO else in_measure
+    if not chosen_here or division.split.test_fraction == 0:
+        return record
     begin = time.perf_counter()
     try:
         parts = parts_to_choose_on(table.of_rows(rows["train"].numpy()), weight_decay_search, division)
     except DataError as error:
+        if in_measure:
+            raise DataError(f"{error}; a limit in {next(iter(in_measure.values())).measure} needs one") from error
         logger.warning("limits have no reserve for unseen data, because there is no validation part: %s", error)
-        return {**asked, "tasks": {}, "tried": {}}
+        return record
     search = _Search(parts, calibration, training, validated_weights, experiment, checkpointing)
-    tried = search.tried()
+    tried = search.tried(chosen_here)
     chosen = {task: choose(found) for task, found in tried.items()}
     _report(chosen, search.promises, search.solves, time.perf_counter() - begin)
     return {
-        **asked,
+        **record,
         "tasks": {task: found.reserve for task, found in chosen.items()},
         "tried": {task: [one._asdict() for one in found] for task, found in tried.items()},
         "seconds": time.perf_counter() - begin,
     }
+
+
+def _settled_for(
+    promises: Mapping[str, Promise], calibration: CalibrationParameters, experiment: Experiment
+) -> dict[str, Any]:
+    """What a choice of reserves is for: with other promises or another problem it is not valid."""
+    limits = {f"limit of {name}": promise._asdict() for name, promise in promises.items()}
+    return {"asked": calibration.reserve, "made_with": {**experiment.made_with, **limits}}
 
 
 def calibrate_with_reserve(
@@ -79,12 +100,17 @@ def calibrate_with_reserve(
     checkpointing: Checkpointing = NO_CHECKPOINTS,
     calibration_cache: ContentStore | None = None,
 ) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]:
-    """`calibrate`, with the reserve that was set by hand, or else the settled one."""
-    if isinstance(calibration.reserve, str):
-        reserves: dict[str, float] = reserve["tasks"]
-    else:
-        reserves = {task.name: calibration.reserve for task in train.limited}
+    """`calibrate`, with the settled reserves, or else the one that was set by hand."""
+    now = _settled_for(promises_of(train, calibration), calibration, experiment)
+    require_same(reserve["made_with"], now["made_with"], "reserve", "settle_reserve")
+    reserves = {**_by_hand(train, calibration), **reserve["tasks"]}
     return calibrate(train, calibration, experiment, checkpointing, calibration_cache, reserves)
+
+
+def _by_hand(data: MultiTaskData, calibration: CalibrationParameters) -> dict[str, float]:
+    """The reserve of every limited task where the parameter is a number; else none."""
+    number = 0.0 if isinstance(calibration.reserve, str) else calibration.reserve
+    return {task.name: number for task in data.limited}
 
 
 class _Search:
@@ -105,6 +131,7 @@ class _Search:
         self._budget = Budget(calibration.reserve_steps, training.tolerance)
         self._checkpointing = checkpointing
         self.promises = promises_of(parts.fit, calibration)
+        self._set_by_hand = _by_hand(parts.fit, calibration)
         self.solves = 0
         self._criteria = criteria_of(experiment.problem)
         self._guesses = {task.name: guess_loss(task, self._criteria) for task in parts.fit.limited}
@@ -117,9 +144,9 @@ class _Search:
         }
         self._weights = weights_alone(known, ALL_TASKS)
 
-    def tried(self) -> dict[str, list[Tried]]:
-        """What was tried for each task; all tasks are judged on the same models."""
-        tried: dict[str, list[Tried]] = {name: [] for name in self.promises}
+    def tried(self, tasks: Iterable[str]) -> dict[str, list[Tried]]:
+        """What was tried for each of these tasks; all are judged on the same models, the others as set by hand."""
+        tried: dict[str, list[Tried]] = {name: [] for name in tasks}
         while True:
             asked = {name: next_reserve(found, self.promises[name]) for name, found in tried.items()}
             if all(reserve is None for reserve in asked.values()):
@@ -127,7 +154,7 @@ class _Search:
             reserves = {
                 name: choose(tried[name]).reserve if reserve is None else reserve for name, reserve in asked.items()
             }
-            judged = self._judged(reserves)
+            judged = self._judged({**self._set_by_hand, **reserves})
             for name, reserve in asked.items():
                 if reserve is not None:
                     tried[name].append(Tried(reserve, judged[name]))
@@ -153,7 +180,11 @@ class _Search:
         self.solves += 1
         made_with = {**experiment.made_with, "steps": self._budget.max_steps, "objective": objective}
         stage = Stage(f"reserve_{self.solves}", f"reserve, model {self.solves}", made_with, self._checkpointing)
-        first = built.placed(start) if start else built.initial_weights
+        # A run that begins here may have another network than the one that the weights are of.
+        fits = {name: tensor.shape for name, tensor in start.items()} == {
+            name: tensor.shape for name, tensor in built.initial_weights.items()
+        }
+        first = built.placed(start) if fits else built.initial_weights
         return weights_of(stage.solve(built, thresholds, first, self._budget, IDBPD()).solution)
 
     def _network(self, weights: Mapping[str, Tensor]) -> nn.Module:
@@ -170,9 +201,17 @@ def _report(chosen: Mapping[str, Tried], promises: Mapping[str, Promise], solves
     logger.info("limits on a validation part: %s (%d models, %.1f s)", words, solves, seconds)
     for task, found in chosen.items():
         measured, promise = found.judged["measured"], promises[task]
+        if measured is not None and measured["value"] is None:
+            logger.warning(
+                "the validation part has no sample of the %s task to judge %s on: its limit is the tightest that can "
+                "be kept",
+                task,
+                name_of(measured["name"]),
+            )
+            continue
         if found.judged["verdict"] != Verdict.BROKEN or promise.slack is not None:
             continue
-        if measured is not None:
+        if measured is not None and not _alone_keeps(found, promise):
             name = measured["name"]
             logger.warning(
                 "perhaps no model keeps the limit of the %s task: %s %s is asked for, and on a validation part of %d "
@@ -183,10 +222,10 @@ def _report(chosen: Mapping[str, Tried], promises: Mapping[str, Promise], solves
                 found.judged["rows"],
                 "nothing that can be measured" if measured["alone"] is None else written(name, measured["alone"]),
             )
-        else:
+        elif measured is None:
             logger.warning(
                 "perhaps no model keeps the limit of the %s task: a worst-case loss of %.4f is asked for, and on a "
-                "validation part of %d rows the tightest model reaches %.4f",
+                "validation part of %d rows %.4f was reached",
                 task,
                 found.judged["reference"],
                 found.judged["rows"],
@@ -194,10 +233,16 @@ def _report(chosen: Mapping[str, Tried], promises: Mapping[str, Promise], solves
             )
 
 
+def _alone_keeps(found: Tried, promise: Promise) -> bool:
+    """Whether the model made for the task alone keeps the limit in a measure on the validation part."""
+    alone = found.judged["measured"]["alone"]
+    return alone is not None and not is_better(str(promise.measure), float(promise.level or 0.0), alone)
+
+
 def _in_words(found: Tried) -> str:
     judged, kept = found.judged, f"{found.reserve:.0%} of the room in reserve" if found.reserve else "no reserve"
     if judged["measured"] is not None:
         measured = judged["measured"]
-        value = "?" if measured["value"] is None else written(measured["name"], measured["value"])
+        value = "not measured" if measured["value"] is None else written(measured["name"], measured["value"])
         return f"{judged['verdict']} with {kept} ({name_of(measured['name'])} {value})"
     return f"{judged['verdict']} with {kept} ({judged['worst_case_loss']:.4f}, limit {judged['reference']:.4f})"

@@ -19,6 +19,7 @@ def create_pipeline() -> Pipeline:
                 inputs={
                     **shared,
                     **DIVISION,
+                    "train": "train",
                     "table": "table",
                     "rows": "rows",
                     "weight_decay_search": "params:weight_decay_search",

@@ -16,6 +16,7 @@ from idbpd.experiment.thresholds import Promise
 CAUTION = 2.0
 # The tightest limit is a little above what the task reaches on its own: there, nothing is left for any other task.
 TIGHTEST = 0.9
+TIGHTEST_IN_MEASURE = 0.98  # of the way from the loss of a guess, which is much longer
 # How closely a reserve is found. A limit in the loss is near its end already. One in a measure may be anywhere between
 # the loss of a guess and the best one.
 FINE_IN_LOSS = 0.25
@@ -33,6 +34,11 @@ class Tried(NamedTuple):
         """Whether the limit would hold on other samples too, most likely."""
         bound, limit = self.judged["upper_bound"], self.judged["reference"]
         return bound is not None and self.value + CAUTION * (bound - self.value) <= limit
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the measured value is beyond the limit."""
+        return not self.value <= self.judged["reference"]
 
     @property
     def value(self) -> float:
@@ -58,7 +64,8 @@ def next_reserve(tried: Sequence[Tried], promise: Promise) -> float | None:
     failing = [one.reserve for one in tried if not one.is_safe]
     holding = [one.reserve for one in tried if one.is_safe]
     if not holding:
-        return TIGHTEST if len(tried) == 1 else None
+        tightest = TIGHTEST if promise.measure is None else TIGHTEST_IN_MEASURE
+        return tightest if len(tried) == 1 else None
     if not failing:
         return None
     low, high = max((one for one in failing if one < min(holding)), default=0.0), min(holding)
@@ -67,8 +74,11 @@ def next_reserve(tried: Sequence[Tried], promise: Promise) -> float | None:
 
 
 def choose(tried: Sequence[Tried]) -> Tried:
-    """The smallest reserve with which the limit is safe; where none is, the one that comes nearest to it."""
+    """The smallest reserve with which the limit is safe; where none is, the one whose bound comes nearest to it.
+
+    A reserve with which the limit is broken is taken only where it is broken with all.
+    """
     holding = [one for one in tried if one.is_safe]
     if holding:
         return min(holding, key=lambda one: one.reserve)
-    return min(tried, key=lambda one: (one.excess, one.reserve))
+    return min(tried, key=lambda one: (one.is_broken, one.excess, one.reserve))

@@ -1,5 +1,6 @@
 """Train the fronts, and measure every model of them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -48,8 +49,7 @@ def train_fronts(
     """A front for every task that gets priority. One calibration serves all its points.
 
     Where another task than the run's own has priority, the tasks are put into that order as `kedro run --params
-    priority=...` does, and calibrated anew. The weight decay stays the one of the run. A reserve that was chosen on a
-    validation part is for the limits of the run's own priority: the other fronts have none, unless it is a number.
+    priority=...` does, and calibrated anew. Weight decay and reserves stay those of the run.
     """
     require_same(threshold["made_with"], experiment.made_with, "threshold", "calibrate")
     trainer = Trainer(frontier, training, methods, checkpointing)
@@ -60,18 +60,17 @@ def train_fronts(
         else:
             parts = split_table(table, replace(division, priority=priority))
             of_priority = replace(experiment, fingerprint=parts.fingerprint)
-            reserves = _set_by_hand(parts.train, calibration)
+            reserves = _reserves(parts.train, threshold)
             calibrated = calibrate(parts.train, calibration, of_priority, checkpointing, calibration_cache, reserves)
             ground = Ground(parts.train, parts.test, *calibrated, of_priority, is_own=False)
         fronts.append(trainer.train(ground))
     return fronts
 
 
-def _set_by_hand(train: MultiTaskData, calibration: CalibrationParameters) -> dict[str, float]:
-    """The reserve of every limited task, where the parameter is a number."""
-    if isinstance(calibration.reserve, str):
-        return {}
-    return {task.name: calibration.reserve for task in train.limited}
+def _reserves(train: MultiTaskData, threshold: Mapping[str, Any]) -> dict[str, float]:
+    """The reserves of the run; the task that had priority there has none, and gets the largest of the others."""
+    known = {name: float(record["reserve"]) for name, record in threshold["tasks"].items()}
+    return {task.name: known.get(task.name, max(known.values())) for task in train.limited}
 
 
 def measure_fronts(

@@ -107,4 +107,5 @@ def broken_limits(
 def _room(record: Mapping[str, Any]) -> tuple[float, float]:
     """By which share a relative limit is above the loss of the model alone, or by how much where it is no share."""
     slack, alone, limit = float(record["slack"]), float(record["alone"]), float(record["reference"])
-    return (0.0, limit - alone) if limit > (1 + slack) * alone * (1 + ROUNDING) else (slack, 0.0)
+    is_share = abs(limit - (1 + slack) * alone) <= ROUNDING * limit
+    return (slack, 0.0) if is_share else (0.0, limit - alone)
