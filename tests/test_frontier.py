@@ -1,5 +1,6 @@
 """``kedro run --pipeline frontier`` on a small table: what it prints, leaves behind and tracks."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -105,7 +106,12 @@ def test_every_point_is_a_tracked_run_with_all_results(finished: Finished) -> No
         assert run.data.metrics["test_churn_worst_case_loss"] == pytest.approx(first["worst_case_loss"], rel=1e-12)
         assert run.data.metrics["test_churn_accuracy"] == pytest.approx(first["value"], rel=1e-12)
     limits = {slack: float(run.data.params["threshold"]) for slack, run in points.items()}
-    assert limits["0.05"] < limits["0.5"]
+    saved = json.loads((finished.project.data / "06_models/shop/threshold.json").read_text(encoding="utf-8"))
+    alone, guess, reserve = (saved["tasks"]["spend"][name] for name in ("value", "guess", "reserve"))
+    for slack, limit in limits.items():
+        room = min(alone * (1 + float(slack)), guess) - alone  # no limit is looser than a guess
+        assert room > 0.01 * guess  # the least room
+        assert limit == pytest.approx(alone + (1 - reserve) * room, rel=1e-12)
 
 
 def test_the_model_of_a_point_can_be_registered_and_scores_rows(finished: Finished, tmp_path: Path) -> None:
