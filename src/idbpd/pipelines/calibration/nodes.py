@@ -241,8 +241,11 @@ def _alone_keeps(found: Tried, promise: Promise) -> bool:
 
 def _in_words(found: Tried) -> str:
     judged, kept = found.judged, f"{found.reserve:.0%} of the room in reserve" if found.reserve else "no reserve"
+    verdict = judged["verdict"]
+    if verdict == Verdict.HOLDS:
+        verdict += " safely" if found.is_safe else ", but not safely,"
     if judged["measured"] is not None:
         measured = judged["measured"]
         value = "not measured" if measured["value"] is None else written(measured["name"], measured["value"])
-        return f"{judged['verdict']} with {kept} ({name_of(measured['name'])} {value})"
-    return f"{judged['verdict']} with {kept} ({judged['worst_case_loss']:.4f}, limit {judged['reference']:.4f})"
+        return f"{verdict} with {kept} ({name_of(measured['name'])} {value})"
+    return f"{verdict} with {kept} ({judged['worst_case_loss']:.4f}, limit {judged['reference']:.4f})"
