@@ -21,11 +21,12 @@ from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import validation_parts
 from idbpd.experiment.stage import Stage
 from idbpd.experiment.thresholds import thresholds_of
+from idbpd.experiment.validation import Parts
 from idbpd.mtl import MultiTaskData, own_parameters
 from idbpd.optim import IDBPD
 from idbpd.optim.restricted_oracle import RestrictedOracle
 from idbpd.pipelines.training.parameters import ComparisonParameters
-from idbpd.pipelines.training.sweep import Parts, Tried, choose, sweep
+from idbpd.pipelines.training.sweep import Tried, choose, sweep
 
 logger = logging.getLogger(__name__)
 

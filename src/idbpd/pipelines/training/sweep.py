@@ -17,7 +17,7 @@ from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.provenance import parameters_of
 from idbpd.experiment.splitting.fingerprint import parts_sha256
 from idbpd.experiment.stage import Stage
-from idbpd.mtl import MultiTaskData
+from idbpd.experiment.validation import Parts
 from idbpd.optim import IDBPD
 from idbpd.pipelines.training.parameters import ComparisonParameters
 
@@ -35,13 +35,6 @@ class Tried(NamedTuple):
     def largest_excess(self) -> float:
         """The excess of the task that is farthest from keeping its limit."""
         return max(self.excess.values())
-
-
-class Parts(NamedTuple):
-    """The training part, divided once more."""
-
-    fit: MultiTaskData  # to learn from
-    validation: MultiTaskData  # to measure on
 
 
 def sweep(
