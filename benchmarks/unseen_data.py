@@ -12,6 +12,7 @@ measured on the test part. A line per run is printed, then a table:
 - worst: the worst-case loss of the priority task, ours divided by that of equal weights: below 1 is better;
 - guess: the worst-case loss divided by that of a constant guess, the priority task and the worst limited one: below 1
   is better;
+- limited: the same two numbers as *metric* and *worst*, of the limited tasks;
 - limits: how many of all limits HOLD, are NOT SHOWN or are BROKEN;
 - choice: the seconds of choosing weight decay and reserve, as a share of those of calibration and training.
 
@@ -50,7 +51,7 @@ from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.experiment.validation import WeightDecaySearchParameters
-from idbpd.mtl import TaskQuality, measure_quality
+from idbpd.mtl import Task, TaskQuality, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.calibration.nodes import calibrate_with_reserve, settle_reserve
 from idbpd.pipelines.training.nodes import train_constrained
@@ -69,18 +70,26 @@ class Run(NamedTuple):
     split: int
     candidate: str
     asked: str  # the reserve: a number, or auto
+    beyond_limits: float
     weight_decay: float
     metric: float
     metric_equal: float
     worst: float
     guess: float  # of the priority task
     guess_limited: float  # the largest of the limited tasks
+    limited: float  # their usual measures, ours minus those of equal weights, the mean
+    worst_limited: float  # their worst-case losses divided by those of equal weights, the mean
     verdicts: dict[str, str]  # by limited task
     ratios: dict[str, float]  # by limited task: the worst-case loss divided by its limit
     reserves: dict[str, float]
     status: str
     choosing: float  # seconds
     solving: float
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """What was varied."""
+        return (self.candidate, self.asked, f"{self.beyond_limits:g}")
 
     @property
     def verdict(self) -> str:
@@ -96,12 +105,14 @@ def parameters() -> dict[str, Any]:
     return found
 
 
-def measure(dataset: str, split_seed: int, candidate: str, reserve: str, rows: int, steps: int) -> Run:
+def measure(dataset: str, split_seed: int, candidate: str, reserve: str, beyond: float, rows: int, steps: int) -> Run:
     """Train and judge with one worst case and reserve."""
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
     table, given = sampled(table_of(dataset), rows), parameters()
-    problem_settings = ProblemSettings.model_validate({**given["problem"], **candidate_of(candidate)})
+    problem_settings = ProblemSettings.model_validate(
+        {**given["problem"], **candidate_of(candidate), "beyond_limits": beyond}
+    )
     model, compute = ModelParameters(**given["model"]), ComputeParameters(**given["compute"])
     asked = reserve if reserve == "auto" else float(reserve)
     calibration = CalibrationParameters(**{**given["calibration"], "max_steps": steps, "reserve": asked})
@@ -128,7 +139,6 @@ def measure(dataset: str, split_seed: int, candidate: str, reserve: str, rows: i
         return measure_quality(trained_network(model, train, state), test, criteria_of(problem))
 
     ours, theirs, first = quality(weights), quality(of_equal), train.priority
-    usual = USUAL[first.meaning.kind]
     held_out = certificate["held_out"]
     guesses = {name: ours[name].worst_case_loss / guess for name, guess in held_out["guesses"].items()}
     return Run(
@@ -136,12 +146,15 @@ def measure(dataset: str, split_seed: int, candidate: str, reserve: str, rows: i
         split_seed,
         candidate,
         reserve,
+        beyond,
         problem.weight_decay,
-        ours[first.name].metrics[usual],
-        theirs[first.name].metrics[usual],
+        _usual(ours[first.name], first),
+        _usual(theirs[first.name], first),
         ours[first.name].worst_case_loss / theirs[first.name].worst_case_loss,
         guesses.pop(first.name),
         max(guesses.values()),
+        float(np.mean([_usual(ours[task.name], task) - _usual(theirs[task.name], task) for task in train.limited])),
+        float(np.mean([ours[t.name].worst_case_loss / theirs[t.name].worst_case_loss for t in train.limited])),
         {name: record["verdict"] for name, record in held_out["tasks"].items()},
         {name: record["worst_case_loss"] / record["reference"] for name, record in held_out["tasks"].items()},
         {name: record["reserve"] for name, record in threshold["tasks"].items()},
@@ -149,6 +162,10 @@ def measure(dataset: str, split_seed: int, candidate: str, reserve: str, rows: i
         chosen - begin,
         solved - chosen,
     )
+
+
+def _usual(quality: TaskQuality, task: Task) -> float:
+    return quality.metrics[USUAL[task.meaning.kind]]
 
 
 def sampled(table: TaskTable, rows: int) -> TaskTable:
@@ -172,13 +189,15 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=list(TABLES))
     parser.add_argument("--candidates", nargs="+", default=["share=0.8"])
     parser.add_argument("--reserves", nargs="+", default=["auto"])
+    parser.add_argument("--beyond-limits", nargs="+", type=float, default=[parameters()["problem"]["beyond_limits"]])
     parser.add_argument("--splits", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--steps", type=int, default=1000, help="of calibration and of training, at most")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--save", type=Path)
     arguments = parser.parse_args()
-    jobs = list(itertools.product(arguments.datasets, arguments.splits, arguments.candidates, arguments.reserves))
+    kinds = (arguments.candidates, arguments.reserves, arguments.beyond_limits)
+    jobs = list(itertools.product(arguments.datasets, arguments.splits, *kinds))
     with ProcessPoolExecutor(arguments.workers) as pool:
         futures = [pool.submit(measure, *job, arguments.rows, arguments.steps) for job in jobs]
         runs = []
@@ -202,11 +221,14 @@ def _short(value: object) -> str:
 
 def print_table(runs: list[Run]) -> None:
     """A row per data set, worst case and reserve, means over the splits; and rows of all."""
-    print("\n| data set | worst case, reserve | metric | worst | guess | limits: hold, not shown, broken | choice |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "\n| data set | worst case, reserve, beyond limits | metric | worst | guess | limited: metric, worst "
+        "| limits: hold, not shown, broken | choice |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for dataset in [*dict.fromkeys(run.dataset for run in runs), "all"]:
-        for kind in dict.fromkeys((run.candidate, run.asked) for run in runs):
-            of = [run for run in runs if (run.candidate, run.asked) == kind and dataset in (run.dataset, "all")]
+        for kind in dict.fromkeys(run.kind for run in runs):
+            of = [run for run in runs if run.kind == kind and dataset in (run.dataset, "all")]
             if of:
                 print(f"| {dataset} | {', '.join(kind)} | {_row(of)} |")
 
@@ -221,7 +243,11 @@ def _row(of: list[Run]) -> str:
     guess = (
         f"{np.mean([run.guess for run in of]):.2f} ({below}/{len(of)}), {np.mean([r.guess_limited for r in of]):.2f}"
     )
-    return f"{points:+.1f} | {worst:.3f} | {guess} | {counts} | {choice:.1f}"
+    limited = (
+        f"{100 * np.mean([run.limited for run in of]):+.1f}, "
+        f"{np.exp(np.mean(np.log([run.worst_limited for run in of]))):.3f}"
+    )
+    return f"{points:+.1f} | {worst:.3f} | {guess} | {limited} | {counts} | {choice:.1f}"
 
 
 if __name__ == "__main__":

@@ -100,6 +100,7 @@ def test_lambda_is_the_option_of_the_penalty_and_the_default_is_the_papers() -> 
         "lambda": 0.3,
         "loss": "auto",
         "worst_case": "auto",
+        "beyond_limits": 0.0,
         "weight_decay": 0.5,
         "alone": {},
     }

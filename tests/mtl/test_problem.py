@@ -12,10 +12,12 @@ from idbpd.mtl import (
     RobustMultiTask,
     SharedNetwork,
     Task,
+    guess_loss,
     same_for_all,
     seeded_network,
     worst_weighting,
 )
+from idbpd.optim import Solution, solve
 
 LAMBDA, DECAY, THRESHOLD = 0.1, 1e-2, 0.9
 
@@ -39,14 +41,17 @@ def network(data: MultiTaskData) -> SharedNetwork:
     return seeded_network(6, 5, data.classes, seed=1).double()
 
 
-def _problem(network: SharedNetwork, data: MultiTaskData) -> RobustMultiTask:
+def _problem(
+    network: SharedNetwork, data: MultiTaskData, threshold: float = THRESHOLD, beyond_limits: float = 0.0
+) -> RobustMultiTask:
     return RobustMultiTask(
         network,
         data,
         objective="priority",
-        thresholds={"constraint": THRESHOLD},
+        thresholds={"constraint": threshold},
         criteria=same_for_all(CrossEntropy(), Penalty(LAMBDA)),
         weight_decay=DECAY,
+        beyond_limits=beyond_limits,
     )
 
 
@@ -73,6 +78,40 @@ def test_values_and_gradients_are_those_of_the_definition(network: SharedNetwork
     torch.testing.assert_close(evaluation.g, g[None] - THRESHOLD)
     torch.testing.assert_close(gradients.f, gradient_f + DECAY * x)
     torch.testing.assert_close(gradients.g, gradient_g[None])
+
+
+def test_beyond_limits_adds_a_share_of_the_constraint_tasks_to_the_objective(
+    network: SharedNetwork, data: MultiTaskData
+) -> None:
+    x = _flat(network)
+    plain, shared = _problem(network, data), _problem(network, data, beyond_limits=0.3)
+    before, after = plain.evaluate(x, plain.start(x)), shared.evaluate(x, shared.start(x))
+    slopes, slopes_after = plain.differentiate(before), shared.differentiate(after)
+    criteria = same_for_all(CrossEntropy(), Penalty(LAMBDA))
+    # In shares of what a constant guess loses: tasks with losses of different size count the same.
+    share = 0.3 * guess_loss(data["priority"], criteria) / guess_loss(data["constraint"], criteria)
+    torch.testing.assert_close(after.f, before.f + share * (before.g[0] + THRESHOLD))
+    torch.testing.assert_close(slopes_after.f, slopes.f + share * slopes.g[0])
+    assert torch.equal(after.g, before.g)
+    assert torch.equal(slopes_after.g, slopes.g)
+
+
+def test_a_limit_with_a_high_price_is_kept_to_the_full(network: SharedNetwork, data: MultiTaskData) -> None:
+    """A multiplier above the share falls by it, and the answer stays where it was: the same KKT conditions."""
+
+    def solved(x: Tensor, beyond_limits: float) -> Solution:
+        problem = _problem(network, data, threshold=0.66, beyond_limits=beyond_limits)
+        return solve(problem, x, tolerance=1e-7, max_steps=2000)
+
+    plain = solved(_flat(network), 0.0)
+    assert isinstance(plain.x, Tensor)
+    # From near by: there are other local minima.
+    shared = solved(plain.x + 1e-3 * torch.randn_like(plain.x), 0.02)
+    criteria = same_for_all(CrossEntropy(), Penalty(LAMBDA))
+    share = 0.02 * guess_loss(data["priority"], criteria) / guess_loss(data["constraint"], criteria)
+    assert plain.multipliers[0] > share
+    torch.testing.assert_close(shared.multipliers[0], plain.multipliers[0] - share, rtol=1e-3, atol=0)
+    torch.testing.assert_close(shared.x, plain.x, rtol=0, atol=1e-3)
 
 
 def test_gradients_agree_with_finite_differences(network: SharedNetwork, data: MultiTaskData) -> None:

@@ -159,6 +159,7 @@ class _Problem(ParameterBlock):
     regularisation: Annotated[float, AfterValidator(_above_zero)] | None = Field(default=None, alias="lambda")
     loss: Any = AUTO
     worst_case: Any = AUTO
+    beyond_limits: Annotated[float, Field(ge=0, le=1)] = 0.0
 
     @field_validator("loss", mode="before")
     @classmethod

@@ -154,6 +154,7 @@ def build_problem(
         criteria=criteria_of(problem),
         weight_decay=problem.weight_decay,
         offsets=offsets,
+        beyond_limits=problem.beyond_limits,
     )
     solver_device = device if has_float64(device) else HOST
     weights = {

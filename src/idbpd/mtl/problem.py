@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from idbpd.mtl.constant_guess import guess_loss
 from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.losses import Loss
@@ -52,12 +53,15 @@ class RobustMultiTask:
         criteria: Criteria,
         weight_decay: float = 0.0,
         offsets: Tensor | None = None,
+        beyond_limits: float = 0.0,
         dense: bool | None = None,
     ) -> None:
         """Name the objective task and each constraint task's threshold.
 
         ``network`` gives one tensor of logits per task of the data. ``criteria`` says which loss and which worst case
-        each task has. ``offsets`` marks the parameters that do not decay. None for ``dense`` is True on accelerators.
+        each task has. ``offsets`` marks the parameters that do not decay. ``beyond_limits`` is what the objective task
+        may lose where a constraint task gains one, both as shares of a constant guess's loss; a constraint task whose
+        limit has a higher price than that ends at its limit. None for ``dense`` is True on accelerators.
         """
         if objective in thresholds:
             raise ValueError(f"task {objective!r} cannot be the objective and a constraint at once")
@@ -67,6 +71,7 @@ class RobustMultiTask:
         self._passes = passes_of(network, data, self._tasks)
         self._thresholds = tuple(thresholds.values())
         self._decay = WeightDecay(weight_decay, offsets)
+        self._shares = _shares(beyond_limits, self._tasks, criteria)
         self._dense = self._passes.device.type != "cpu" if dense is None else dense
         self._last: _Forward | None = None
 
@@ -98,6 +103,9 @@ class RobustMultiTask:
             for criterion, losses in zip(self._criteria, self.losses(x), strict=True)
         ]
         f = worst[0].value + self._decay.value(x)
+        for constraint, share in zip(worst[1:], self._shares, strict=True):
+            if share > 0:
+                f = f + share * constraint.value
         g = f.new_zeros(self.constraint_count)
         for at, (constraint, threshold) in enumerate(zip(worst[1:], self._thresholds, strict=True)):
             g[at] = constraint.value - threshold
@@ -111,7 +119,11 @@ class RobustMultiTask:
         """Danskin: the gradient of each worst case is the gradient of the loss under its worst weights."""
         weights = (evaluation.maximisers.y, *evaluation.maximisers.w)
         gradients = self._weighted_gradients(evaluation, weights)
-        return Gradients(self._decay.add_slope(gradients[0], evaluation.x), gradients[1:])
+        slope = self._decay.add_slope(gradients[0], evaluation.x)
+        for of_constraint, share in zip(gradients[1:], self._shares, strict=True):
+            if share > 0:
+                slope.add_(of_constraint, alpha=share)
+        return Gradients(slope, gradients[1:])
 
     @torch.no_grad()
     def cut_values(self, evaluation: Evaluation, constraint: int, points: Tensor) -> Tensor:
@@ -151,6 +163,14 @@ class RobustMultiTask:
         support = weights.nonzero(as_tuple=True)[0]
         slope = loss.slope(logits[:, support], targets[:, support], dim=0)
         return Cotangent(support, weights[support] * slope)
+
+
+def _shares(beyond_limits: float, tasks: tuple[Task, ...], criteria: Criteria) -> tuple[float, ...]:
+    """The weight of each constraint task in the objective: tasks with losses of different size count the same."""
+    if beyond_limits == 0:
+        return (0.0,) * (len(tasks) - 1)
+    first, *others = (guess_loss(task, criteria) for task in tasks)
+    return tuple(beyond_limits * first / guess if guess > 0 else 0.0 for guess in others)
 
 
 def passes_of(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:

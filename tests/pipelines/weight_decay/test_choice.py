@@ -25,6 +25,23 @@ def test_of_equally_good_numbers_the_largest_is_chosen() -> None:
     assert choose(candidates[::-1]).weight_decay == 0.1
 
 
+def test_of_numbers_that_only_chance_tells_apart_the_largest_is_chosen() -> None:
+    # Both have the same mean difference of 0.1; only in the second case do all samples agree on it.
+    small = _candidate(0.01, 1.0)._replace(pseudo_values={"first": [0.0, 2.0, 0.0, 2.0]})
+    by_chance = _candidate(0.1, 1.1)._replace(pseudo_values={"first": [2.1, 0.1, 2.1, 0.1]})
+    for_sure = _candidate(0.1, 1.1)._replace(pseudo_values={"first": [0.1, 2.1, 0.1, 2.1]})
+    assert choose([small, by_chance]) is by_chance
+    assert choose([small, for_sure]) is small
+
+
+def test_what_is_better_only_by_chance_does_not_end_a_search() -> None:
+    # A search goes on to less decay as long as the score falls, however little is known of it.
+    noisy = {"first": [-30.0, 30.0]}
+    losses = {0.0: 1.3, 0.001: 1.1, 0.01: 1.2, 0.1: 1.4}
+    found = explore(list(losses), lambda n: _candidate(n, losses[n])._replace(pseudo_values=noisy), first=0.01)
+    assert [candidate.weight_decay for candidate in found] == [0.0, 0.001, 0.01, 0.1]
+
+
 def test_a_loss_that_is_not_a_number_is_never_chosen() -> None:
     known = _candidate(0.0, 1.9)
     assert choose([_candidate(1.0, math.nan), known]) is known

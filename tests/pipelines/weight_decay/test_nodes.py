@@ -73,7 +73,7 @@ def _table() -> TaskTable:
 def test_a_given_number_is_taken_as_it_is() -> None:
     problem, choice = _settle(3e-3, [1.0])
     assert (problem.weight_decay, problem.regularisation) == (3e-3, 0.5)
-    asked = {"lambda": 0.5, "loss": "auto", "worst_case": "auto", "weight_decay": 3e-3}
+    asked = {"lambda": 0.5, "loss": "auto", "worst_case": "auto", "beyond_limits": 0.0, "weight_decay": 3e-3}
     assert choice == {"asked": asked, "weight_decay": 3e-3, "curve": []}
     assert "given" in draw_weight_decay_curve(choice).texts[0].get_text()
 

@@ -1,7 +1,10 @@
 """A weight decay that was tried, and the result on the validation part."""
 
 import math
-from typing import NamedTuple
+import statistics
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 
 class Candidate(NamedTuple):
@@ -11,6 +14,9 @@ class Candidate(NamedTuple):
     worst_case_losses: dict[str, float]  # of all tasks, on the validation part
     headlines: dict[str, dict[str, float]]  # of all tasks, on the validation part: name and value of a known measure
     guesses: dict[str, float]  # the worst-case loss of the best constant answer to each task
+    # How much each block of validation samples moves the worst-case losses (`idbpd.mtl.bounds.jackknife`), by task;
+    # the blocks are the same for all candidates of a search. Empty where it is not known.
+    pseudo_values: Mapping[str, list[float]] = MappingProxyType({})
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -18,9 +24,33 @@ class Candidate(NamedTuple):
         return {task: _ratio(loss, self.guesses[task]) for task, loss in self.worst_case_losses.items()}
 
     @property
+    def measured(self) -> dict[str, Any]:
+        """What people read of it, as plain data."""
+        return {name: value for name, value in self._asdict().items() if name != "pseudo_values"}
+
+    @property
     def score(self) -> float:
         """The mean of these shares: tasks with losses of different size count the same. Less is better."""
         return sum(self.ratios.values()) / len(self.ratios)
+
+    def score_error(self, other: "Candidate") -> float:
+        """The standard error of the difference to the score of another candidate on the same validation part.
+
+        Tasks share samples in ways that are not known here, so that their errors may all go the same way.
+        """
+        errors = [
+            _standard_error([ours - theirs for ours, theirs in zip(values, other.pseudo_values[task], strict=True)])
+            / self.guesses[task]
+            for task, values in self.pseudo_values.items()
+            if self.guesses[task] > 0
+        ]
+        return sum(errors) / len(errors) if errors else 0.0
+
+
+def _standard_error(values: list[float]) -> float:
+    """Of the mean; 0 where nothing is known of it."""
+    finite = all(math.isfinite(value) for value in values)
+    return statistics.stdev(values) / math.sqrt(len(values)) if finite and len(values) > 1 else 0.0
 
 
 def _ratio(loss: float, guess: float) -> float:

@@ -80,7 +80,7 @@ def settle_weight_decay(
 
 
 def _curve(found: Found) -> list[dict[str, Any]]:
-    return [{**candidate._asdict(), "ratios": candidate.ratios} for candidate in found.candidates]
+    return [{**candidate.measured, "ratios": candidate.ratios} for candidate in found.candidates]
 
 
 def _in_words(candidate: Candidate) -> str:

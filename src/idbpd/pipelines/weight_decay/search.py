@@ -18,13 +18,14 @@ from idbpd.experiment.parameters import (
     ProblemSettings,
     Seed,
 )
-from idbpd.experiment.problem import Experiment, criteria_of, weights_of
+from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
 from idbpd.experiment.progress import Progress
 from idbpd.experiment.provenance import code_sha256, surroundings, tensors_sha256
 from idbpd.experiment.splitting.fingerprint import parts_sha256
 from idbpd.experiment.thresholds import GUESSING
 from idbpd.experiment.validation import Parts, WeightDecaySearchParameters
-from idbpd.mtl import guess_loss
+from idbpd.mtl import Criteria, guess_loss, sample_losses
+from idbpd.mtl.bounds.jackknife import pseudo_values, random_blocks
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import choose, explore
@@ -37,6 +38,8 @@ OWN_CODE = (
 
 # Where a solve starts from the weights of a neighbour, it gets this part of the steps.
 WARM = 3
+# Blocks of validation samples by which the chance in a score is estimated.
+BLOCKS = 20
 
 
 @dataclass(frozen=True)
@@ -157,8 +160,19 @@ class Search:
             {name: quality[name].worst_case_loss for name in tasks},
             {name: dict([quality[name].headline]) for name in tasks},
             {name: self._guesses_on_validation[name] for name in tasks},
+            {name: self._pseudo_values(built, name, criteria) for name in tasks},
         )
         return candidate, weights
+
+    def _pseudo_values(self, built: BuiltProblem, task: str, criteria: Criteria) -> list[float]:
+        """How much each block of validation samples moves the worst-case loss; none where one sample is all."""
+        validation = built.here(self.parts.validation)
+        losses = sample_losses(built.network, validation, criteria)[task]
+        if len(losses) < 2:
+            return []
+        blocks = random_blocks(len(losses), most=BLOCKS)
+        values: list[float] = pseudo_values(losses, criteria(validation[task]).worst_case, blocks).tolist()
+        return values
 
     @cached_property
     def _guesses(self) -> dict[str, float]:
