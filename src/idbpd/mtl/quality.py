@@ -3,11 +3,13 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from idbpd.mtl.chance import spreads
 from idbpd.mtl.criterion import Criteria, Criterion
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.kinds import Kind
@@ -43,6 +45,9 @@ class TaskQuality(NamedTuple):
     cvar_loss: float  # the mean loss of the worst 5 % of the samples
     metrics: Mapping[str, float]  # by name; NaN where one is not defined
     labels: Mapping[str, LabelQuality]  # by name; none for a number
+    spreads: Mapping[str, list[float]] = MappingProxyType(
+        {}
+    )  # what chance can do (`idbpd.mtl.chance`), where asked for
 
     @property
     def headline(self) -> tuple[str, float]:
@@ -61,9 +66,15 @@ LOSS_MEASURES = ("mean_loss", "worst_case_loss", "maximum_loss", "cvar_loss")
 
 
 @torch.no_grad()
-def measure_quality(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, TaskQuality]:
-    """The quality of every task on data, by name."""
-    return {task.name: task_quality(task, logits, criteria(task)) for task, logits in task_logits(network, data)}
+def measure_quality(
+    network: nn.Module, data: MultiTaskData, criteria: Criteria, *, with_spreads: bool = False
+) -> dict[str, TaskQuality]:
+    """The quality of every task on data, by name; with what chance can do to it, if asked for."""
+    found = {}
+    for task, logits in task_logits(network, data):
+        quality = task_quality(task, logits, criteria(task))
+        found[task.name] = quality._replace(spreads=spreads(task, logits, criteria(task))) if with_spreads else quality
+    return found
 
 
 @torch.no_grad()

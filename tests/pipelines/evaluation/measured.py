@@ -49,8 +49,11 @@ METRICS: dict[Kind, dict[str, float]] = {
 
 
 def quality(task: str, worst: float, **metrics: float) -> TaskQuality:
+    """The samples differ, but all models find the same ones hard: every difference between models is sure."""
     kind = KINDS[task]
-    return TaskQuality(kind, worst / 2, worst, 2 * worst, worst, {**METRICS[kind], **metrics}, {})
+    values = {**METRICS[kind], **metrics}
+    spreads = {name: [value - 0.1, value + 0.1] for name, value in {**values, "worst_case_loss": worst}.items()}
+    return TaskQuality(kind, worst / 2, worst, 2 * worst, worst, values, {}, spreads)
 
 
 def measured() -> dict[str, dict[str, dict[str, TaskQuality]]]:

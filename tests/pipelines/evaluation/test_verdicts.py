@@ -3,7 +3,7 @@
 import math
 
 from idbpd.pipelines.evaluation.tables import CONSTANT, OWN, Measured
-from idbpd.pipelines.evaluation.verdicts import BETTER, BROKEN, GUESS, verdict_table
+from idbpd.pipelines.evaluation.verdicts import BETTER, BROKEN, GAIN, GUESS, verdict_table
 from tests.pipelines.evaluation.measured import CERTIFICATE, WITHOUT_TEST, measured, quality
 
 
@@ -19,6 +19,27 @@ def test_it_is_said_where_another_model_is_better_in_the_digits_that_are_shown()
         "each alone is better in the hours task on unseen data: MAE 2.1 against 2.315, R2 0.500 against 0.400, "
         "worst-case loss 0.7500 against 0.8000",
     ]
+
+
+def test_it_is_said_where_the_model_is_better_itself() -> None:
+    assert _sentences(GAIN) == [
+        "constrained is better than equal weights in the priority task (income) on unseen data: worst-case loss 0.6000 "
+        "against 0.7000; in the hours task: MAE 2.315 against 2.5, R2 0.400 against 0.300, worst-case loss 0.8000 "
+        "against 0.9000; in the topics task: accuracy 80.0% against 70.0%",
+    ]
+
+
+def test_a_difference_that_chance_explains_is_not_said() -> None:
+    models = measured()
+    equal = models["equal weights"]
+    unsure = {
+        task: found._replace(spreads={name: [-9.0, 9.0] for name in found.spreads})
+        for task, found in equal["test"].items()
+    }
+    table = verdict_table({**models, "equal weights": {**equal, "test": unsure}}, CERTIFICATE)
+    said = table.loc[table["about"].isin([BETTER, GAIN]), "verdict"]
+    assert not said.str.contains("equal weights").any()
+    assert said.str.contains("each alone").any()
 
 
 def test_it_is_said_where_another_model_breaks_a_limit() -> None:

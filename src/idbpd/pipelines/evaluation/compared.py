@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from idbpd.experiment.calibration import weights_alone
 from idbpd.experiment.network import trained_network
@@ -29,6 +29,12 @@ class Rivals(NamedTuple):
     fixed: Weights  # the best of a sweep over weights of the mean losses; may be empty
 
 
+def measured_on(network: nn.Module, parts: Mapping[str, MultiTaskData], criteria: Criteria) -> ByPart:
+    """The quality of a model on every part; on the last one, which models are compared on, with what chance can do."""
+    *_, last = parts
+    return {part: measure_quality(network, data, criteria, with_spreads=part == last) for part, data in parts.items()}
+
+
 def measure_rivals(
     rivals: Rivals, model: ModelParameters, train: MultiTaskData, parts: Mapping[str, MultiTaskData], criteria: Criteria
 ) -> dict[str, ByPart]:
@@ -36,7 +42,7 @@ def measure_rivals(
 
     def measured(weights: Weights) -> ByPart:
         network = trained_network(model, train, weights)
-        return {part: measure_quality(network, data, criteria) for part, data in parts.items()}
+        return measured_on(network, parts, criteria)
 
     priority = train.priority.name
     own = own_parameters(trained_network(model, train, rivals.unconstrained), train.features, train.position(priority))

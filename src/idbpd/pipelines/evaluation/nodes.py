@@ -14,10 +14,9 @@ from idbpd.experiment.shown import loss_unit
 from idbpd.mtl import (
     MultiTaskData,
     measure_constant,
-    measure_quality,
     sample_losses,
 )
-from idbpd.pipelines.evaluation.compared import Rivals, measure_rivals
+from idbpd.pipelines.evaluation.compared import Rivals, measure_rivals, measured_on
 from idbpd.pipelines.evaluation.figures import draw_losses_by_task, draw_weights_by_task
 from idbpd.pipelines.evaluation.summary import summary_table
 from idbpd.pipelines.evaluation.tables import CONSTANT, OWN, Measured, comparison_table, label_table
@@ -46,7 +45,7 @@ def compare(
     network = trained_network(model, train, weights)
     rivals = Rivals(unconstrained_weights, equal_weights, single_task_weights, fixed_weights)
     measured: Measured = {
-        OWN: {part: measure_quality(network, data, criteria) for part, data in parts.items()},
+        OWN: measured_on(network, parts, criteria),
         **measure_rivals(rivals, model, train, parts, criteria),
         CONSTANT: measure_constant(train, parts, criteria),
     }

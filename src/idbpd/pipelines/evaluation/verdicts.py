@@ -8,11 +8,13 @@ import pandas as pd
 from idbpd.experiment.shown import WORST_CASE, name_of, written, written_of
 from idbpd.experiment.thresholds import GUESSING
 from idbpd.mtl import HEADLINE, TaskQuality, is_better
+from idbpd.mtl.chance import is_surely_better
 from idbpd.pipelines.evaluation.tables import CONSTANT, OWN, Measured, keeps, priority_of
 
 COLUMNS = ("about", "verdict")
-# What a sentence is about: the model is no better than a guess, another one is better, another one breaks a limit.
-GUESS, BETTER, BROKEN = "warning", "better", "limit"
+# What a sentence is about: the model is no better than a guess, another one is better, it is better than another one,
+# another one breaks a limit.
+GUESS, BETTER, GAIN, BROKEN = "warning", "better", "gain", "limit"
 
 
 class Verdict(NamedTuple):
@@ -24,7 +26,8 @@ class Verdict(NamedTuple):
 
 def verdict_table(measured: Measured, certificate: Mapping[str, Any]) -> pd.DataFrame:
     """All sentences, warnings about the run's own model first."""
-    found = [*_guesses(measured, certificate), *_better(measured, certificate), *_broken(measured, certificate)]
+    sentences = (_guesses, _better, _gains, _broken)
+    found = [verdict for of_kind in sentences for verdict in of_kind(measured, certificate)]
     return pd.DataFrame(found, columns=COLUMNS)
 
 
@@ -41,18 +44,35 @@ def _guesses(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Ver
 
 
 def _better(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verdict]:
-    """Where another model is better, by the worst case or by the measures that a summary shows."""
-    part, where = _judged_on(certificate)
+    """Where another model is better beyond chance, by the worst case or by the measures that a summary shows."""
+    _, where = _judged_on(certificate)
     for model in _others(measured):
-        found = {}
-        for task, theirs in measured[model].get(part, {}).items():
-            own = measured[OWN][part][task]
-            better = [name for name in (*HEADLINE[own.kind], WORST_CASE) if _is_better(name, theirs, own)]
-            if better:
-                numbers = ", ".join(_against(name, theirs, own) for name in better)
-                found[_named(task, measured, certificate)] = numbers
+        found = _surely_better(model, OWN, measured, certificate)
         if found:
             yield Verdict(BETTER, f"{model} is better {_joined('in', found, where)}")
+
+
+def _gains(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verdict]:
+    """Where the run's own model is better beyond chance."""
+    _, where = _judged_on(certificate)
+    for model in _others(measured):
+        found = _surely_better(OWN, model, measured, certificate)
+        if found:
+            yield Verdict(GAIN, f"{OWN} is better than {model} {_joined('in', found, where)}")
+
+
+def _surely_better(one: str, other: str, measured: Measured, certificate: Mapping[str, Any]) -> dict[str, str]:
+    """By task, the numbers in which a model is better than another one by more than chance."""
+    part, _ = _judged_on(certificate)
+    found = {}
+    for task in measured[one].get(part, {}):
+        theirs, own = measured[one][part][task], measured[other].get(part, {}).get(task)
+        if own is None:
+            continue
+        better = [name for name in (*HEADLINE[own.kind], WORST_CASE) if _is_better(name, theirs, own)]
+        if better:
+            found[_named(task, measured, certificate)] = ", ".join(_against(name, theirs, own) for name in better)
+    return found
 
 
 def _broken(measured: Measured, certificate: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -101,9 +121,10 @@ def _named(task: str, measured: Measured, certificate: Mapping[str, Any]) -> str
 
 
 def _is_better(measure: str, theirs: TaskQuality, own: TaskQuality) -> bool:
-    """Better, and so in the digits that are shown."""
+    """Better, by more than chance, and so in the digits that are shown."""
     value, ours = theirs.values[measure], own.values[measure]
-    return is_better(measure, value, ours) and written(measure, value) != written(measure, ours)
+    is_shown = written(measure, value) != written(measure, ours)
+    return is_shown and is_surely_better(measure, value, ours, theirs.spreads, own.spreads)
 
 
 def _against(measure: str, one: TaskQuality, other: TaskQuality) -> str:
