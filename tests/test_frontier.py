@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.xdist_group("frontier"), pytest.mark.slow]
 FRONTIER = ("run", "--pipeline", "frontier")
 PARAMS = (
     "dataset=shop,split.test_fraction=0.5,calibration.max_steps=400,training.max_steps=400,problem.weight_decay=0.01,model.hidden=3,"
-    "frontier.slacks=0.05+0.5,frontier.weights=0.8,frontier.priorities=all"
+    "calibration.reserve=0,frontier.slacks=0.05+0.5,frontier.weights=0.8,frontier.priorities=all"
 )
 SOURCE = {
     "shop": {

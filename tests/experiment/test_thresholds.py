@@ -23,6 +23,17 @@ def test_a_task_that_is_nearly_perfect_has_some_room() -> None:
     assert promise.threshold(0.002, guess=1.0) == pytest.approx(0.012)
 
 
+def test_of_a_hard_task_half_of_what_was_learnt_must_stay() -> None:
+    promise = Promise(slack=0.1, most_given_up=0.5)
+    assert promise.relative(0.96, 1.0) == pytest.approx(0.98)  # 10 % more would be worse than a guess
+    assert promise.relative(0.5, 1.0) == pytest.approx(0.55)  # 10 % more is less than half of the gain
+    assert promise.relative(1.2, 1.0) == pytest.approx(1.2)  # nothing was learnt, so nothing can be given up
+
+
+def test_there_is_a_least_room_however_hard_a_task_is() -> None:
+    assert Promise(slack=0.1, most_given_up=0.5, least_room=0.01).relative(0.99, 1.0) == pytest.approx(1.0)
+
+
 def test_no_limit_is_looser_than_a_guess() -> None:
     assert Promise(slack=0.1).threshold(0.98, guess=1.0) == 1.0
     assert Promise(slack=0.1).threshold(1.02, guess=1.0) == 1.02  # the task reaches no better on its own

@@ -67,6 +67,7 @@ def calibrate(
             "value": value,
             "guess": guess,
             "slack": promise.slack,
+            "most_given_up": promise.most_given_up,
             "least_room": promise.least_room,
             "limit": promise.limit,
             "reserve": kept_back,

@@ -64,7 +64,7 @@ def judge_limits(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[st
     """The verdict on the limit of every task.
 
     A relative limit is (1 + slack) times the worst-case loss of the model made for that task alone on the same
-    samples, or that loss plus a share of a guess's where this is more: what is hard for both models cancels. A limit
+    samples, within the bounds of `Promise.room`: what is hard for both models cancels. A limit
     in the loss is the same number on unseen data. A limit in a measure that people know is judged as the mean error
     that it stands for, such as 0.1 for an accuracy of 0.9.
 
@@ -118,22 +118,20 @@ def _relative(
     train = evidence.train[task]
     value, alone = (criterion.worst(losses).value.item() for losses in (ours.test, theirs.test))
     on_train = evidence.criteria(train).worst(theirs.train).value.item()
-    # Which of both is the larger room is decided on the training part: the test part has no say in what it must show.
-    if promise.slack * on_train >= promise.least_room * guess_loss(train, evidence.criteria):
-        slack, room = promise.slack, 0.0
-    else:
-        slack, room = 0.0, promise.least_room * guess_loss(train, evidence.criteria, evidence.test[task])
+    # What the room is made of is decided on the training part: the test part has no say in what it must show.
+    room = promise.room(on_train, guess_loss(train, evidence.criteria))
+    of_guess = room.of_guess * guess_loss(train, evidence.criteria, evidence.test[task]) if room.of_guess else 0.0
     found = paired_bootstrap(
         ours.test,
         theirs.test,
         criterion.worst_case,
         training=(ours.train, theirs.train),
-        slack=slack,
+        slack=room.of_alone,
         confidence=confidence,
         seed=BOOTSTRAP_SEED,
     )
-    relative = (1 + slack) * alone
-    record = _record(value, relative + found.difference_bound, relative + room, len(ours.test))
+    relative = (1 + room.of_alone) * alone
+    record = _record(value, relative + found.difference_bound, relative + of_guess, len(ours.test))
     return record | {"slack": promise.slack, "alone": alone}
 
 

@@ -241,6 +241,7 @@ class CalibrationParameters(ParameterBlock):
     """How the thresholds of the constraint tasks are found."""
 
     slack: float
+    most_given_up: Annotated[float, Field(ge=0, le=1)] = 1.0
     least_room: Annotated[float, Field(ge=0, lt=1)] = 0.0
     reserve: Annotated[float | Literal["auto"], BeforeValidator(_share_or_auto)] = 0.0
     reserve_steps: Annotated[int, Field(ge=1)] = 150

@@ -12,6 +12,17 @@ from idbpd.mtl import MultiTaskData
 GUESSING = 0.99
 
 
+class Room(NamedTuple):
+    """By how much a task may be worse than a model made for it alone: shares of that model's loss and of a guess's."""
+
+    of_alone: float
+    of_guess: float
+
+    def extra(self, alone: float, guess: float) -> float:
+        """The room as a loss."""
+        return self.of_alone * alone + self.of_guess * guess
+
+
 class Promise(NamedTuple):
     """A limit on unseen data. Just one of slack, loss and measure is set."""
 
@@ -19,7 +30,9 @@ class Promise(NamedTuple):
     loss: float | None = None  # what its worst-case loss may be at most
     measure: str | None = None  # a measure that people know, such as accuracy,
     level: float | None = None  # and what it must be at least; where it is an error, at most
-    least_room: float = 0.0  # of a slack: the share of a guess's loss by which the task may be worse in any case
+    # Of a slack: the largest share of what the model made for the task alone gains over a guess that may be given up,
+    most_given_up: float = 1.0
+    least_room: float = 0.0  # and the share of a guess's loss by which the task may be worse in any case
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Self:
@@ -28,7 +41,10 @@ class Promise(NamedTuple):
         if isinstance(limit, Mapping):
             ((measure, level),) = limit.items()
             return cls(measure=measure, level=level)
-        return cls(slack=record["slack"], least_room=record["least_room"]) if limit is None else cls(loss=limit)
+        if limit is not None:
+            return cls(loss=limit)
+        given_up = record.get("most_given_up", 1.0)  # an earlier version did not save it
+        return cls(slack=record["slack"], most_given_up=given_up, least_room=record["least_room"])
 
     @property
     def limit(self) -> float | dict[str, float] | None:
@@ -61,12 +77,24 @@ class Promise(NamedTuple):
         return loosest - reserve * max(0.0, loosest - value)
 
     def relative(self, value: float, guess: float) -> float:
-        """What a task with a slack may reach at most where a model made for it alone reaches ``value``.
+        """What a task with a slack may reach at most where a model made for it alone reaches ``value``."""
+        room = self.room(value, guess)
+        return (1 + room.of_alone) * value + room.of_guess * guess
 
-        Where a task is nearly perfect, a share of nearly nothing is no difference that anybody would act on.
+    def room(self, value: float, guess: float) -> Room:
+        """By how much a task with a slack may be worse than a model made for it alone, which reaches ``value``.
+
+        Where a task is hard, 10 % of its loss may be all that can be learnt: most of what the model alone gains over a
+        guess must stay. Where it is nearly perfect, a share of nearly nothing is no difference that anybody would act
+        on.
         """
         assert self.slack is not None
-        return max(value * (1 + self.slack), value + self.least_room * guess)
+
+        def extra(room: Room) -> float:
+            return room.extra(value, guess)
+
+        by_slack, by_gain = Room(self.slack, 0.0), Room(-self.most_given_up, self.most_given_up)
+        return max(min(by_slack, by_gain, key=extra), Room(0.0, self.least_room), key=extra)
 
 
 def promises_of(train: MultiTaskData, calibration: CalibrationParameters) -> dict[str, Promise]:
@@ -87,7 +115,7 @@ def _promise(options: Mapping[str, Any], by_hand: float | None, calibration: Cal
         return Promise(loss=float(limit))
     if "slack" in options or by_hand is None:
         slack = float(options.get("slack", calibration.slack))
-        return Promise(slack=slack, least_room=calibration.least_room)
+        return Promise(slack=slack, most_given_up=calibration.most_given_up, least_room=calibration.least_room)
     return Promise(loss=by_hand)
 
 

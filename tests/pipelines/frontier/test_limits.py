@@ -4,7 +4,15 @@ import pytest
 
 from idbpd.pipelines.frontier.limits import limits_at
 
-SHARED = {"value": 0.5, "guess": 1.0, "least_room": 0.01, "reserve": 0.0, "status": "CONVERGED"}
+SHARED = {
+    "value": 0.5,
+    "guess": 1.0,
+    "limit": None,
+    "most_given_up": 1.0,
+    "least_room": 0.01,
+    "reserve": 0.0,
+    "status": "CONVERGED",
+}
 RELATIVE = {**SHARED, "threshold": 0.5 * (1 + 0.1), "slack": 0.1}
 BY_HAND = {**SHARED, "threshold": 0.9, "slack": None}
 

@@ -19,7 +19,7 @@ def limits_at(threshold: Mapping[str, Any], slack: float) -> dict[str, Any]:
 def _of_task(record: Mapping[str, Any], slack: float) -> dict[str, Any]:
     if record["slack"] is None:
         return dict(record)
-    promise = Promise(slack=slack, least_room=record["least_room"])
+    promise = Promise.of_record(record)._replace(slack=slack)
     return {
         **record,
         "slack": slack,
