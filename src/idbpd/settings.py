@@ -5,8 +5,7 @@ import gc
 import os
 from pathlib import Path
 
-from idbpd.hooks import CheckpointHook, ComputeHook, ConfigurationHook, SecretsHook, SummaryHook
-from idbpd.tracking import RetrainingHook, TrackingHook
+from idbpd.hooks.deferred import DeferredHook
 
 # Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
 os.environ["DO_NOT_TRACK"] = "true"
@@ -19,13 +18,13 @@ atexit.register(gc.freeze)
 # unneeded retraining ends before a tracked run is opened, results are printed before the run is closed, and checkpoints
 # are deleted last.
 HOOKS = (
-    CheckpointHook(),
-    TrackingHook(),
-    RetrainingHook(),
-    SummaryHook(),
-    ComputeHook(),
-    ConfigurationHook(),
-    SecretsHook(),
+    DeferredHook("idbpd.hooks.checkpoints", "CheckpointHook"),
+    DeferredHook("idbpd.tracking.hook", "TrackingHook"),
+    DeferredHook("idbpd.tracking.retraining_hook", "RetrainingHook"),
+    DeferredHook("idbpd.hooks.summary", "SummaryHook"),
+    DeferredHook("idbpd.hooks.compute", "ComputeHook"),
+    DeferredHook("idbpd.hooks.configuration", "ConfigurationHook"),
+    DeferredHook("idbpd.hooks.secrets", "SecretsHook"),
 )
 
 

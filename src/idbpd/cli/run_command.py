@@ -16,7 +16,7 @@ from kedro.framework.project import LOGGING, pipelines
 from kedro.framework.startup import ProjectMetadata
 from kedro.io import AbstractDataset, DatasetError
 
-import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin is loaded
+from idbpd.cli.parameter_files import check_given
 from idbpd.errors import ConfigurationError, InputError, causes
 from idbpd.exit_codes import NothingToDo
 from idbpd.redaction import print_redacted, redact
@@ -38,6 +38,7 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
             # We support both spellings; Kedro warns about `--pipeline` at every run.
             options["pipelines"], options["pipeline"] = [options["pipeline"]], None
         try:
+            check_given(options["params"], _configuration(metadata, options["conf_source"]), options["env"])
             _require_pipelines(options["pipelines"])
             result = callback(**options)
         except NothingToDo as reason:
@@ -83,10 +84,13 @@ def _require_pipelines(names: Iterable[str]) -> None:
 
 def configure_logging(metadata: ProjectMetadata | None, conf_source: str | None) -> None:
     """Use the project's logging.yml from any of its folders; Kedro reads it from the working directory only."""
-    folder = Path(conf_source) if conf_source else (metadata.project_path if metadata else Path()) / "conf"
-    path = folder / "logging.yml"
+    path = _configuration(metadata, conf_source) / "logging.yml"
     if "KEDRO_LOGGING_CONFIG" not in os.environ and path.is_file():
         LOGGING.configure(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def _configuration(metadata: ProjectMetadata | None, conf_source: str | None) -> Path:
+    return Path(conf_source) if conf_source else (metadata.project_path if metadata else Path()) / "conf"
 
 
 # Click keeps the lines of a paragraph that begins with this.

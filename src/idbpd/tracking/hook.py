@@ -39,10 +39,6 @@ MAX_ERROR_LENGTH = 500  # of the tag "error"
 
 logger = logging.getLogger(__name__)
 
-# While creating its tables, MLflow would log one line per table.
-for name in ("alembic", "mlflow"):
-    logging.getLogger(name).setLevel(logging.WARNING)
-
 
 class TrackingHook:
     """Opens the parent run and closes it FINISHED, FAILED or KILLED."""
