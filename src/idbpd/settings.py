@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from idbpd.hooks.deferred import DeferredHook
+from idbpd.hooks.heartbeat import HeartbeatHook
 
 # Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
 os.environ["DO_NOT_TRACK"] = "true"
@@ -16,8 +17,9 @@ atexit.register(gc.freeze)
 
 # Kedro calls the last hook first. So secrets are known and the configuration is checked before anything else, an
 # unneeded retraining ends before a tracked run is opened, results are printed before the run is closed, and checkpoints
-# are deleted last.
+# are deleted last. Only a run that begins after all that has a heartbeat.
 HOOKS = (
+    HeartbeatHook(),
     DeferredHook("idbpd.hooks.checkpoints", "CheckpointHook"),
     DeferredHook("idbpd.tracking.hook", "TrackingHook"),
     DeferredHook("idbpd.tracking.retraining_hook", "RetrainingHook"),

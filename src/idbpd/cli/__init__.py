@@ -1,4 +1,4 @@
-"""The commands ``kedro run``, ``models``, ``register``, ``rollback`` and ``sync``. Kedro finds them in this module."""
+"""The commands ``kedro run``, ``models``, ``register``, ``rollback``, ``show`` and ``sync``. Kedro finds them here."""
 
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ cli = LazyGroup(
         "register": "idbpd.cli.register_command.register",
         "rollback": "idbpd.cli.model_commands.rollback",
         "run": "idbpd.cli.run_command.run",
+        "show": "idbpd.cli.show_command.show",
         "sync": "idbpd.cli.sync_command.sync",
     },
     help="Commands of this project.",

@@ -1,4 +1,4 @@
-"""The parameters as their files have them: names, defaults and comments. No library that computes is imported.
+"""The names of parameters and data sets as their files have them. No library that computes is imported.
 
 A test checks that the files in ``conf/base`` name every parameter that a node takes.
 """
@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -20,14 +20,6 @@ PARAMETERS, SOURCES = "parameters*.yml", "sources*.yml"
 # What extensions add to these blocks needs no line in a file: a method, a gate, a setting of the benchmark.
 CHANGES = "benchmark.changes"
 EXTENSIBLE = {"methods", "retrain", CHANGES}
-
-
-class Parameter(NamedTuple):
-    """A parameter or a block: its full name, its value in the file (None for a block), and what it means."""
-
-    name: str
-    default: str | None
-    meaning: str
 
 
 def check_given(given: Mapping[str, Any], conf: Path, env: str | None) -> None:

@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -27,6 +28,8 @@ INPUT_ERRORS = (InputError, MissingConfigException, yaml.YAMLError, DatasetError
 
 # Pipeline outputs that contain the "message" and the "exit_code" of the command.
 CONCLUSIONS = ("retraining", "reproduction")
+# Pipelines that keep no states of their own.
+WITHOUT_STATES = ("ingestion", "splitting", "predict", "report", "reproduce")
 
 
 def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,6 +44,13 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
             check_given(options["params"], _configuration(metadata, options["conf_source"]), options["env"])
             _require_pipelines(options["pipelines"])
             result = callback(**options)
+        except KeyboardInterrupt:
+            click.echo(_after_a_stop(options), err=True)
+            raise click.exceptions.Exit(1) from None
+        except SystemExit as stop:
+            if stop.code == 128 + signal.SIGTERM:
+                click.echo(_after_a_stop(options), err=True)
+            raise
         except NothingToDo as reason:
             click.echo(str(reason))
             return None
@@ -55,6 +65,17 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return run_or_explain
+
+
+def _after_a_stop(options: Mapping[str, Any]) -> str:
+    """What Ctrl-C or SIGTERM left, and what the same command will do."""
+    resume = (options["params"].get("checkpoint") or {}).get("resume")
+    if resume == "never" or not {*WITHOUT_STATES}.isdisjoint(options["pipelines"]):
+        return "Stopped. The same command begins anew."
+    return (
+        "Stopped. The work is kept: what was finished, and the state of the solve that was interrupted. "
+        "The same command goes on from there, to the same digits (docs/resuming.md)."
+    )
 
 
 def _exit_with_recorded_code(result: Mapping[str, AbstractDataset[Any, Any]]) -> None:

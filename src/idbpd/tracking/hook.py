@@ -101,17 +101,23 @@ class TrackingHook:
     @hook_impl
     def on_pipeline_error(self, error: Exception) -> None:
         """Close the run as failed, with the error as a tag; a mistyped parameter leaves no run."""
-        withdraw = False
         if self._journal is not None:
             parent = parent_of(self._journal)
+            refused = any(isinstance(cause, ConfigurationError) for cause in causes(error))
+            if refused and self._journal.keys <= {parent["key"]}:  # nothing was computed, and nothing was sent
+                self._journal.discard()
+                self._journal = None
+                self._restore_environment()
+                return
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:MAX_ERROR_LENGTH]
             self._journal.append(parent, "tags", {"error": reason})
-            refused = any(isinstance(cause, ConfigurationError) for cause in causes(error))
-            withdraw = refused and self._journal.keys <= {parent["key"]}  # nothing was computed
-        self._end("FAILED", withdraw=withdraw)
+        self._end("FAILED")
 
     def _log_execution(self, journal: Journal) -> None:
-        """Log the parameters, which are needed to repeat the run, and the installed packages."""
+        """Log the parameters, which are needed to repeat the run, and the installed packages.
+
+        They are sent with the first result: until then, the run may turn out to be refused.
+        """
         parent = parent_of(journal)
         with temporary_folder() as temporary:
             values, packages = Path(temporary) / "parameters.json", Path(temporary) / "packages.txt"
@@ -119,17 +125,14 @@ class TrackingHook:
             packages.write_text(installed_packages(), encoding="utf-8")
             for file in (values, packages):
                 journal.append(parent, "artifact", {"file": file.name}, [file])
-        send(journal)
 
-    def _end(self, status: str, *, withdraw: bool = False) -> None:
+    def _end(self, status: str) -> None:
         if self._journal is None:
             return
         journal, self._journal = self._journal, None
         if status == "FINISHED" and self._repeatable:
             leave_note(self._project_path / self._config.folder, journal)
         journal.end(parent_of(journal), status)
-        if withdraw:
-            journal.append(parent_of(journal), "withdraw", {})
         sent = send(journal, now=True)
         journal.close()
         if not sent:
@@ -138,6 +141,9 @@ class TrackingHook:
                 journal.header["store"],
                 journal.folder,
             )
+        self._restore_environment()
+
+    def _restore_environment(self) -> None:
         atexit.unregister(self._end)
         for name, value in self._environment.items():
             if value is None:
