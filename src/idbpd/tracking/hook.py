@@ -29,6 +29,7 @@ from idbpd.tracking.last_moment import close_repeated, leave_note
 from idbpd.tracking.leftovers import send_leftovers
 from idbpd.tracking.logging import parameters
 from idbpd.tracking.retraining_hook import RETRAINING
+from idbpd.tracking.run_name import DEFAULT, run_name
 from idbpd.tracking.runs import EXECUTION_VARIABLE, parent_of
 from idbpd.tracking.settings import OUTBOX, TrackingSettings
 from idbpd.tracking.stopping import StopHandler
@@ -64,14 +65,14 @@ class TrackingHook:
             return
         folder = self._project_path / self._config.folder
         store = open_store(os.environ.get(URI_VARIABLE) or self._config.tracking_uri, folder, self._config.experiment)
-        name = ", ".join(run_params["pipeline_names"] or ["__default__"])
+        names = run_params["pipeline_names"] or [DEFAULT]
         facts = execution_tags(self._project_path)
         header = {
             "store": address(store.uri),
             "experiment": self._config.experiment,
             "artifacts": store.artifacts,
-            "name": f"{name} {self._parameters['dataset']}",
-            "tags": redacted({"pipeline": name, "kedro_env": self._kedro_environment, **facts}),
+            "name": run_name(names, self._parameters, store.uri),
+            "tags": redacted({"pipeline": ", ".join(names), "kedro_env": self._kedro_environment, **facts}),
             "parameters": redacted(parameters(self._parameters).content),
             "started": int(time.time() * 1000),
             "machine": machine(),

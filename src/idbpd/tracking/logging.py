@@ -35,9 +35,10 @@ def history(frame: pd.DataFrame) -> Content:
     return Content("metrics", {"time": _now(), "series": series})
 
 
-def metrics(values: Mapping[str, float]) -> Content:
-    """Each value as a metric, without values that are not finite."""
-    finite = {name: float(value) for name, value in values.items() if math.isfinite(value)}
+def metrics(values: Mapping[str, Any]) -> Content:
+    """Each value as a metric, without those that are no finite numbers."""
+    numbers = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
+    finite = {name: value for name, value in numbers.items() if math.isfinite(value)}
     series = {name: {"step": [0], "value": [value]} for name, value in finite.items()}
     return Content("metrics", {"time": _now(), "series": series})
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from idbpd.experiment.shown import WORST_CASE, name_of, written
 
+MAIN_MEASURES = ("accuracy", "hit_rate", "mae", "roc_auc")  # the first that a task has
 RESIDUALS = ("stationarity", "infeasibility", "slackness")
 
 
@@ -19,6 +20,28 @@ def state_verdict(certificate: dict[str, Any]) -> str:
         share = f"{held_out['confidence']:.0%}"
         lines = [f"{record['verdict']}: {_task(task, record, share)}" for task, record in held_out["tasks"].items()]
     return "\n".join([*lines, _solver(certificate)])
+
+
+def overview(certificate: dict[str, Any], quality: dict[str, float]) -> dict[str, Any]:
+    """The few values by which runs are told apart: the verdict, what was reached, and how much of a limit is used.
+
+    A limit is kept on unseen data where ``limits/<task>`` is at most 1: it is the bound as a share of the limit.
+    """
+    held_out = certificate["held_out"]
+    part = "train" if held_out is None else "test"
+    values: dict[str, Any] = {
+        "verdict": "NOT SHOWN" if held_out is None else held_out["verdict"],
+        "solver/objective": certificate["objective"],
+        "solver/residual": max(certificate[name] for name in RESIDUALS),
+    }
+    for task, record in ({} if held_out is None else held_out["tasks"]).items():
+        if record["upper_bound"] is not None and record["reference"] > 0:
+            values[f"limits/{task}"] = record["upper_bound"] / record["reference"]
+    for task in certificate["protects"]:
+        known = next((name for name in MAIN_MEASURES if f"{part}_{task}_{name}" in quality), None)
+        if known is not None:
+            values[f"{part}/{task} {known}"] = quality[f"{part}_{task}_{known}"]
+    return values
 
 
 def _task(task: str, record: Mapping[str, Any], confidence: str) -> str:
