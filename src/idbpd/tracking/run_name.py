@@ -9,6 +9,7 @@ from mlflow.exceptions import MlflowException
 from idbpd.tracking.store import is_reachable
 
 DEFAULT = "__default__"
+WITHOUT_METHOD = {"ingestion", "splitting", "predict"}
 FEW = 3  # data sets of a benchmark that are named
 
 
@@ -30,7 +31,7 @@ def run_name(pipelines: Sequence[str], parameters: Mapping[str, Any], uri: str) 
         words.append(_repeated(str(parameters["run_id"]), uri))
     elif "benchmark" in pipelines:
         words.append(_several(parameters["benchmark"]["datasets"]))
-    elif "predict" in pipelines:
+    elif not WITHOUT_METHOD.isdisjoint(pipelines):
         words.append(str(parameters["dataset"]))
     elif "report" not in pipelines:  # it is about all data sets
         words.append(f"{parameters['dataset']} {parameters['training']['method']} {parameters['seed']}")
