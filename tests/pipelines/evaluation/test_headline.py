@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from idbpd.pipelines.evaluation.headline import state_verdict
+from idbpd.pipelines.evaluation.headline import overview, state_verdict
 
 RESIDUALS = {"stationarity": 1e-4, "infeasibility": 0.0, "slackness": 3e-4}
 LOSS = {"worst_case_loss": 0.64, "upper_bound": 0.67, "reference": 0.71, "rows": 300, "rows_needed": None}
@@ -46,3 +46,22 @@ def test_without_held_out_rows_nothing_is_claimed() -> None:
     assert text.startswith("NOT SHOWN: no rows were held out")
     assert text.endswith("MAX_STEPS (the steps ran out); the worst of the three KKT residuals is 3.0e-04.")
     assert state_verdict(_certificate(None, tasks={})).startswith("No task has a limit.")
+
+
+def test_the_overview_has_the_verdict_and_few_values() -> None:
+    held_out = {"confidence": 0.95, "verdict": "HOLDS", "tasks": {"upsell": {**LOSS, "reference": 1.34}}}
+    certificate = _certificate(held_out, objective=0.5, protects={"churn": "", "upsell": ""})
+    quality = {
+        "test_churn_roc_auc": 0.7,
+        "test_churn_accuracy": 0.8,
+        "test_upsell_mae": 3.0,
+        "train_churn_accuracy": 1.0,
+    }
+    assert overview(certificate, quality) == {
+        "verdict": "HOLDS",
+        "solver/objective": 0.5,
+        "solver/residual": 3e-4,
+        "limits/upsell": pytest.approx(0.5),
+        "test/churn accuracy": 0.8,
+        "test/upsell mae": 3.0,
+    }
