@@ -152,8 +152,10 @@ def test_a_stopped_run_is_tracked_as_killed(project: KedroProject, number: signa
         read_until(process, "constraint task")  # the split is done, calibration begins
         time.sleep(0.5)
         process.send_signal(number)
-        process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=60)
     assert process.returncode == code
+    assert "Stopped. The work is kept: " in output
+    assert "The same command goes on from there" in output
     _, runs = project.tracked_runs()
     assert {run.info.status for run in runs} == {"KILLED"}
     assert not list(project.path.rglob(".partial*"))

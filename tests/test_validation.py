@@ -1,4 +1,4 @@
-"""Errors about parameters: the nearest name, and no more names than those of its block."""
+"""Errors about parameters: one line with the nearest names."""
 
 from typing import Annotated
 
@@ -6,7 +6,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from idbpd.errors import ConfigurationError
-from idbpd.validation import unknown_parameter, validated
+from idbpd.unknown_names import unknown_parameter
+from idbpd.validation import parameter_names, validated
 
 
 class Inner(BaseModel):
@@ -32,25 +33,30 @@ TYPES = {"block": Block, "named": Named, "seed": int}
 @pytest.mark.parametrize(
     ("name", "rest"),
     [
-        ("lambda", "did you mean 'block.lambda'? the parameters of 'block' are inner, lambda, size"),
-        ("blok", "did you mean 'block'? the parameters of 'block' are inner, lambda, size"),
-        ("rates", "did you mean 'block.inner.rate'? the parameters of 'block.inner' are rate, steps"),
-        ("iner", "did you mean 'block.inner'? the parameters of 'block.inner' are rate, steps"),
-        ("sede", "did you mean 'seed'?"),
-        ("xyzzy", "parameters and blocks are block, named, seed"),
+        ("lambda", "did you mean 'block.lambda'? all: kedro show parameters"),
+        ("blok", "did you mean 'block'? all: kedro show parameters"),
+        ("rates", "did you mean 'block.inner.rate'? all: kedro show parameters"),
+        ("block.iner", "did you mean 'block.inner'? all: kedro show parameters block"),
+        ("block.sede", "did you mean 'seed'? all: kedro show parameters block"),
+        ("xyzzy", "all: kedro show parameters"),
     ],
 )
-def test_a_name_that_does_not_exist_gets_the_nearest_one(name: str, rest: str) -> None:
-    assert unknown_parameter(name, TYPES) == f"unknown parameter {name!r}; {rest}"
+def test_a_name_that_does_not_exist_gets_the_nearest_ones_and_a_place_to_look(name: str, rest: str) -> None:
+    assert unknown_parameter(name, parameter_names(TYPES)) == f"unknown parameter {name!r}; {rest}"
+
+
+def test_at_most_three_names_are_offered() -> None:
+    message = unknown_parameter("steps", [f"block{number}.steps" for number in range(9)])
+    assert "did you mean 'block0.steps', 'block1.steps' or 'block2.steps'? all" in message
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "message"),
     [
-        (Block, {"siz": 1}, "unknown parameter 'b.siz'; did you mean 'b.size'? the parameters of 'b' are inner, lambd"),
-        (Block, {"xyzzy": 1}, "unknown parameter 'b.xyzzy'; the parameters of 'b' are inner, lambda, size"),
-        (Block, {"inner": {"rat": 1}}, "did you mean 'b.inner.rate'? the parameters of 'b.inner' are rate, steps"),
-        (Named, {"any": {"step": 1}}, "'b.any.step'; did you mean 'b.any.steps'? the parameters of 'b.any' are rate"),
+        (Block, {"siz": 1}, "unknown parameter 'b.siz'; did you mean 'b.size'?"),
+        (Block, {"xyzzy": 1}, "unknown parameter 'b.xyzzy'; choose from b.inner, b.lambda, b.size"),
+        (Block, {"inner": {"rat": 1}}, "unknown parameter 'b.inner.rat'; did you mean 'b.inner.rate'?"),
+        (Named, {"any": {"step": 1}}, "unknown parameter 'b.any.step'; did you mean 'b.any.steps'?"),
         (Block, {"size": 0}, "parameter 'b.size' = 0 is not valid: input should be greater than 0"),
         (Block, None, "parameter 'b' = None is not valid"),
     ],

@@ -5,8 +5,8 @@ import gc
 import os
 from pathlib import Path
 
-from idbpd.hooks import CheckpointHook, ComputeHook, ConfigurationHook, SecretsHook, SummaryHook
-from idbpd.tracking import RetrainingHook, TrackingHook
+from idbpd.hooks.deferred import DeferredHook
+from idbpd.hooks.heartbeat import HeartbeatHook
 
 # Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
 os.environ["DO_NOT_TRACK"] = "true"
@@ -17,15 +17,16 @@ atexit.register(gc.freeze)
 
 # Kedro calls the last hook first. So secrets are known and the configuration is checked before anything else, an
 # unneeded retraining ends before a tracked run is opened, results are printed before the run is closed, and checkpoints
-# are deleted last.
+# are deleted last. Only a run that begins after all that has a heartbeat.
 HOOKS = (
-    CheckpointHook(),
-    TrackingHook(),
-    RetrainingHook(),
-    SummaryHook(),
-    ComputeHook(),
-    ConfigurationHook(),
-    SecretsHook(),
+    HeartbeatHook(),
+    DeferredHook("idbpd.hooks.checkpoints", "CheckpointHook"),
+    DeferredHook("idbpd.tracking.hook", "TrackingHook"),
+    DeferredHook("idbpd.tracking.retraining_hook", "RetrainingHook"),
+    DeferredHook("idbpd.hooks.summary", "SummaryHook"),
+    DeferredHook("idbpd.hooks.compute", "ComputeHook"),
+    DeferredHook("idbpd.hooks.configuration", "ConfigurationHook"),
+    DeferredHook("idbpd.hooks.secrets", "SecretsHook"),
 )
 
 

@@ -1,4 +1,4 @@
-"""A progress bar on a terminal, and nothing elsewhere."""
+"""A progress bar on a terminal. Elsewhere a hook prints a line now and then (`idbpd.hooks.heartbeat`)."""
 
 import sys
 from types import TracebackType
@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn
+
+from idbpd import activity
 
 NARROW = 15  # the width of a bar whose whole line fits into 80 columns
 
@@ -16,10 +18,12 @@ class TerminalBar:
     def __init__(self, title: str, total: float | None, *columns: str | ProgressColumn, **fields: Any) -> None:
         """Prepare a bar of these columns; ``fields`` are first values of what the columns show beside the progress."""
         self.bar = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
+        self._title, self._most = title, total
         self.task = self.bar.add_task(title, total=total, **fields)
 
     def __enter__(self) -> Self:
         """Show the bar."""
+        activity.begin(self._title, self._most)
         self.bar.start()
         return self
 
@@ -27,4 +31,5 @@ class TerminalBar:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Take the bar away, also after an error."""
+        activity.end()
         self.bar.stop()

@@ -1,44 +1,33 @@
 """Typed configuration. An error names the wrong parameter in one line."""
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 
 from idbpd.errors import ConfigurationError
+from idbpd.unknown_names import unknown_parameter
 
 
-def validated(name: str, kind: Any, value: Any) -> Any:
-    """Convert ``value`` to the type ``kind``; a `ConfigurationError` names the first invalid part."""
+def validated(name: str, kind: Any, value: Any, *, listing: str = "") -> Any:
+    """Convert ``value`` to the type ``kind``; a `ConfigurationError` names the first invalid part.
+
+    ``listing`` is a command that lists the names, for a name that does not exist.
+    """
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
-        raise ConfigurationError(_first_problem(name, kind, error)) from error
+        raise ConfigurationError(_first_problem(name, kind, error, listing)) from error
 
 
-def unknown_parameter(name: str, types: Mapping[str, Any]) -> str:
-    """The error message for a name that is neither a block nor a parameter: the nearest name, and those next to it."""
-    # Users forget the block as often as they mistype: 'lambda' for 'problem.lambda'. The first of equal names is taken.
-    known = {full.rpartition(".")[2]: full for full in reversed(_names(types))}
-    close = get_close_matches(name, known, n=1)
-    if not close:
-        return f"unknown parameter {name!r}; parameters and blocks are {', '.join(sorted(types))}"
-    nearest = known[close[0]]
-    parent = nearest.rpartition(".")[0]
-    shown = _members(nearest, _named(nearest, types)) or _members(parent, _named(parent, types))
-    return f"unknown parameter {name!r}; did you mean {nearest!r}?{shown}"
-
-
-def _first_problem(name: str, kind: Any, error: ValidationError) -> str:
+def _first_problem(name: str, kind: Any, error: ValidationError, listing: str) -> str:
     problem = error.errors()[0]
     parts = [str(part) for part in problem["loc"]]
     path = ".".join([name, *parts])
     if problem["type"] == "extra_forbidden":
-        block, members = ".".join([name, *parts[:-1]]), _inside(kind, parts[:-1])
-        close = get_close_matches(parts[-1], _fields(members), n=1)
-        near = f"; did you mean {f'{block}.{close[0]}'!r}?" if close else ";"
-        return f"unknown parameter {path!r}{near}{_members(block, members)}"
+        block, members = ".".join([name, *parts[:-1]]), _fields(_inside(kind, parts[:-1]))
+        known = [f"{block}.{member}" for member in members]
+        return unknown_parameter(path, [name, *known] if listing else known, listing)
     if problem["type"] == "missing":
         return f"parameter {path!r} is missing"
     message = problem["msg"]
@@ -47,11 +36,11 @@ def _first_problem(name: str, kind: Any, error: ValidationError) -> str:
     return f"parameter {path!r} = {problem['input']!r} is not valid: {reason}"
 
 
-def _names(types: Mapping[str, Any]) -> list[str]:
+def parameter_names(types: Mapping[str, Any]) -> list[str]:
     """The names that a user can set, and those of blocks, each block before what is in it."""
     names = []
     for name, kind in types.items():
-        names += [name, *(f"{name}.{inner}" for inner in _names(_fields(kind)))]
+        names += [name, *(f"{name}.{inner}" for inner in parameter_names(_fields(kind)))]
     return names
 
 
@@ -62,12 +51,6 @@ def _fields(kind: Any) -> dict[str, Any]:
     return {field.alias or key: field.annotation for key, field in kind.model_fields.items()}
 
 
-def _named(name: str, types: Mapping[str, Any]) -> Any:
-    """The type of a block or parameter of that full name; None where there is none."""
-    first, *rest = name.split(".")
-    return _inside(types.get(first), rest)
-
-
 def _inside(kind: Any, path: Iterable[str]) -> Any:
     """The type at a path of names inside a block; None where it cannot be followed."""
     for part in path:
@@ -76,8 +59,3 @@ def _inside(kind: Any, path: Iterable[str]) -> Any:
         else:
             kind = _fields(kind).get(part)
     return kind
-
-
-def _members(block: str, kind: Any) -> str:
-    names = ", ".join(sorted(_fields(kind)))
-    return f" the parameters of {block!r} are {names}" if names else ""

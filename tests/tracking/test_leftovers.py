@@ -95,7 +95,7 @@ def test_a_run_that_was_killed_at_its_end_is_not_finished_twice(tracked_project:
     project.kedro("run", "--pipeline", "ingestion")  # another command
     project.kedro(*first)
     statuses = [(run.info.run_name, run.info.status) for run in project.tracked_runs()[1]]
-    child = "multi_digits idbpd 0"
+    child = "multi_digits idbpd 0 model"
     assert sorted(status for name, status in statuses if name == child) == ["FINISHED", "FINISHED", "KILLED"]
     assert [status for name, status in statuses if name == "ingestion multi_digits"] == ["FINISHED"]
     killed = [run for run in project.tracked_runs()[1] if run.info.status == "KILLED"]

@@ -21,7 +21,7 @@ def test_a_server_that_was_away_gets_the_rest_later(project: KedroProject, tmp_p
     server.start()
     try:
         with project.started("run", params=SHORT, environment=environment) as process:
-            output = read_until(process, "constraint task")  # the split is done, calibration begins
+            output = read_until(process, "limits on a validation part")  # the first results are tracked
             server.stop()
             output += process.communicate(timeout=300)[0]
         assert process.returncode == 0, output

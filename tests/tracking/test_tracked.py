@@ -108,3 +108,15 @@ def test_an_unknown_kind_of_entry_is_refused_before_the_run(tmp_path: Path) -> N
     }
     with pytest.raises(DatasetError, match="cannot log as metric; choose from history, metrics"):
         AbstractDataset.from_config("a", config)
+
+
+def test_the_parent_gets_what_people_should_see_first(journal: Journal, tmp_path: Path) -> None:
+    dataset = {"type": "json.JSONDataset", "filepath": str(tmp_path / "overview.json")}
+    parent = {"metrics": [], "tags": ["verdict"]}
+    TrackedDataset(dataset=dataset, run=RUN, parent=parent).save({"verdict": "HOLDS", "limits/upsell": 0.9})
+    child = MlflowClient().get_run(_child())
+    found = MlflowClient().get_run(child.data.tags["mlflow.parentRunId"])
+    assert found.data.metrics == {"limits/upsell": 0.9}
+    assert found.data.tags["verdict"] == "HOLDS"
+    assert child.data.metrics == {}
+    assert child.info.run_name == "yeast idbpd 0 model"

@@ -1,12 +1,28 @@
-"""The commands ``kedro run``, ``models``, ``register``, ``rollback`` and ``sync``. Kedro finds them in this module."""
+"""The commands ``kedro run``, ``models``, ``register``, ``rollback``, ``show`` and ``sync``. Kedro finds them here."""
 
-import click
+from typing import TYPE_CHECKING
 
-from idbpd.cli.model_commands import models, rollback
-from idbpd.cli.register_command import register
-from idbpd.cli.run_command import run
-from idbpd.cli.sync_command import sync
+from kedro.framework.cli.utils import LazyGroup
+
+import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin is loaded
+from idbpd.lazy_names import names_from
+
+if TYPE_CHECKING:
+    from idbpd.cli.run_command import run
 
 __all__ = ["cli", "run"]
 
-cli = click.Group("idbpd", commands=[run, models, register, rollback, sync], help="Commands of this project.")
+# A command is imported when it is called: `kedro models` needs MLflow, and `kedro --version` does not.
+cli = LazyGroup(
+    "idbpd",
+    lazy_subcommands={
+        "models": "idbpd.cli.model_commands.models",
+        "register": "idbpd.cli.register_command.register",
+        "rollback": "idbpd.cli.model_commands.rollback",
+        "run": "idbpd.cli.run_command.run",
+        "show": "idbpd.cli.show_command.show",
+        "sync": "idbpd.cli.sync_command.sync",
+    },
+    help="Commands of this project.",
+)
+__getattr__ = names_from(__name__, {"run": "run_command"})  # of the packaged project: python -m idbpd

@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from kedro.framework.project import LOGGING, pipelines
 from kedro.framework.startup import ProjectMetadata
 from kedro.io import AbstractDataset, DatasetError
 
-import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin is loaded
+from idbpd.cli.parameter_files import check_given
 from idbpd.errors import ConfigurationError, InputError, causes
 from idbpd.exit_codes import NothingToDo
 from idbpd.redaction import print_redacted, redact
@@ -27,6 +28,8 @@ INPUT_ERRORS = (InputError, MissingConfigException, yaml.YAMLError, DatasetError
 
 # Pipeline outputs that contain the "message" and the "exit_code" of the command.
 CONCLUSIONS = ("retraining", "reproduction")
+# Pipelines that keep no states of their own.
+WITHOUT_STATES = ("ingestion", "splitting", "predict", "report", "reproduce")
 
 
 def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,8 +41,16 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
             # We support both spellings; Kedro warns about `--pipeline` at every run.
             options["pipelines"], options["pipeline"] = [options["pipeline"]], None
         try:
+            check_given(options["params"], _configuration(metadata, options["conf_source"]), options["env"])
             _require_pipelines(options["pipelines"])
             result = callback(**options)
+        except KeyboardInterrupt:
+            click.echo(_after_a_stop(options), err=True)
+            raise click.exceptions.Exit(1) from None
+        except SystemExit as stop:
+            if stop.code == 128 + signal.SIGTERM:
+                click.echo(_after_a_stop(options), err=True)
+            raise
         except NothingToDo as reason:
             click.echo(str(reason))
             return None
@@ -54,6 +65,17 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return run_or_explain
+
+
+def _after_a_stop(options: Mapping[str, Any]) -> str:
+    """What Ctrl-C or SIGTERM left, and what the same command will do."""
+    resume = (options["params"].get("checkpoint") or {}).get("resume")
+    if resume == "never" or not {*WITHOUT_STATES}.isdisjoint(options["pipelines"]):
+        return "Stopped. The same command begins anew."
+    return (
+        "Stopped. The work is kept: what was finished, and the state of the solve that was interrupted. "
+        "The same command goes on from there, to the same digits (docs/resuming.md)."
+    )
 
 
 def _exit_with_recorded_code(result: Mapping[str, AbstractDataset[Any, Any]]) -> None:
@@ -83,10 +105,13 @@ def _require_pipelines(names: Iterable[str]) -> None:
 
 def configure_logging(metadata: ProjectMetadata | None, conf_source: str | None) -> None:
     """Use the project's logging.yml from any of its folders; Kedro reads it from the working directory only."""
-    folder = Path(conf_source) if conf_source else (metadata.project_path if metadata else Path()) / "conf"
-    path = folder / "logging.yml"
+    path = _configuration(metadata, conf_source) / "logging.yml"
     if "KEDRO_LOGGING_CONFIG" not in os.environ and path.is_file():
         LOGGING.configure(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def _configuration(metadata: ProjectMetadata | None, conf_source: str | None) -> Path:
+    return Path(conf_source) if conf_source else (metadata.project_path if metadata else Path()) / "conf"
 
 
 # Click keeps the lines of a paragraph that begins with this.

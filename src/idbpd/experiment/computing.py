@@ -23,7 +23,9 @@ def computing(threads: int | Literal["auto"], *, deterministic: bool) -> Iterato
     if deterministic:
         for name, value in CUBLAS.items():
             os.environ.setdefault(name, value)
-        torch.use_deterministic_algorithms(True)
+        # As torch.use_deterministic_algorithms(True), which also sets an option of torch's compiler, and for that
+        # imports it, for a second. Nothing here is compiled.
+        torch.set_deterministic_debug_mode("error")
         # Torch would fill new memory to make bugs repeatable; it is written anyway, and filling costs time.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     try:

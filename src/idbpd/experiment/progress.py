@@ -4,6 +4,7 @@ import time
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
+from idbpd import activity
 from idbpd.optim import Record
 from idbpd.terminal import NARROW, TerminalBar
 
@@ -22,6 +23,7 @@ class Progress(TerminalBar):
 
     def __call__(self, record: Record) -> None:
         """Show one step."""
+        activity.progress(record.step)
         if self.bar.disable or time.monotonic() < self._next_update:
             return
         self._next_update = time.monotonic() + SECONDS_BETWEEN_UPDATES

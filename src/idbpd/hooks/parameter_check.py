@@ -8,7 +8,8 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
 from idbpd.errors import ConfigurationError
-from idbpd.validation import unknown_parameter, validated
+from idbpd.unknown_names import LISTING, unknown_parameter
+from idbpd.validation import parameter_names, validated
 
 PREFIX = "params:"
 
@@ -30,8 +31,8 @@ def check_parameters(given: Mapping[str, Any], types: Mapping[str, Any]) -> None
     """Raise a `ConfigurationError` for the first parameter that is unknown, missing or invalid."""
     for name in given:
         if name not in types:
-            raise ConfigurationError(unknown_parameter(name, types))
+            raise ConfigurationError(unknown_parameter(name, parameter_names(types)))
     for name, kind in types.items():
         if name not in given:
             raise ConfigurationError(f"parameter {name!r} is missing; one of conf/base/parameters*.yml should have it")
-        validated(name, kind, given[name])
+        validated(name, kind, given[name], listing=LISTING)

@@ -17,7 +17,9 @@ class SecretsHook:
         """Remember the secrets, before other hooks complain about them."""
         loader = context.config_loader
         remember_parameters(loader.runtime_params or {})  # first: a wrong parameters file ends the run in the next line
-        remember_parameters(loader["parameters"])
+        parameters = loader["parameters"]
+        remember_parameters(parameters)
+        loader["parameters"] = parameters  # Kedro would read and resolve all files again for everyone who asks
         with suppress(MissingConfigException):  # credentials.yml is optional
             remember_credentials(loader["credentials"])
         redact_logs()

@@ -53,10 +53,15 @@ def check_names(names: Iterable[Any]) -> None:
             )
 
 
-def require_source(name: str, sources: Mapping[str, Any], credentials: Container[str]) -> None:
-    """Raise a `ConfigurationError` unless the data set has a block that can be used."""
+def require_known(name: str, sources: Mapping[str, Any]) -> None:
+    """Raise a `ConfigurationError` unless there is a data set of that name."""
     if name not in sources:
         raise ConfigurationError(f"unknown data set {name!r}; known data sets are {', '.join(sorted(sources))}")
+
+
+def require_source(name: str, sources: Mapping[str, Any], credentials: Container[str]) -> None:
+    """Raise a `ConfigurationError` unless the data set has a block that can be used."""
+    require_known(name, sources)
     block = sources[name]
     if not isinstance(block, dict) or "type" not in block:
         raise ConfigurationError(f"the data set {name!r} needs a block with a 'type', it has: {block!r}")

@@ -15,6 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 # Catalog metadata.
+LEAD = "lead"  # print the entry, a text, before everything else
 SHOW = "show"  # print the entry as a table with this title
 FIT = "fit"  # columns at the right that do not fit into the terminal are left out of that table, and named
 SAY = "say"  # print the entry as it is: it is a text
@@ -29,10 +30,13 @@ class SummaryHook:
 
     @hook_impl
     def after_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Print tables first, then texts, then commands, then files."""
+        """Print the verdict first, then tables, then texts, then commands, then files."""
         # Without a terminal the width is fixed, so that a log file is not wrapped at 80 columns.
         console = Console(width=None if Console().is_terminal else 120)
         outputs = [node_output for node in pipeline.nodes for node_output in node.outputs]
+        for name in outputs:
+            if _metadata(catalog, name).get(LEAD):
+                console.print(catalog.load(name), soft_wrap=True, highlight=False, markup=False, style="bold")
         for name in outputs:
             metadata = _metadata(catalog, name)
             frame = catalog.load(name) if metadata.get(SHOW) else pd.DataFrame()

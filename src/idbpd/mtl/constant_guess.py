@@ -1,6 +1,7 @@
 """The best answer that does not look at the features. A task that is no better has learnt nothing."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,6 +10,14 @@ from idbpd.mtl.criterion import Criteria, Criterion
 from idbpd.mtl.data import Task
 
 STEPS = 100
+
+
+class _LBFGS(torch.optim.LBFGS):
+    """Torch's, without the decorator that imports torch's compiler, for a second, to keep it away from this method."""
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add the parameters."""
+        torch.optim.Optimizer.add_param_group.__wrapped__(self, param_group)  # type: ignore[attr-defined]
 
 
 def constant_logits(targets: Tensor, criterion: Criterion) -> Tensor:
@@ -21,10 +30,9 @@ def constant_logits(targets: Tensor, criterion: Criterion) -> Tensor:
     loss = criterion.loss
     by_mean = loss.guess(targets)
     constant = by_mean.clone().requires_grad_(True)
-    optimiser = torch.optim.LBFGS([constant], max_iter=STEPS, line_search_fn="strong_wolfe")
+    optimiser = _LBFGS([constant], max_iter=STEPS, line_search_fn="strong_wolfe")
 
     def closure() -> float:
-        optimiser.zero_grad()
         logits = constant.detach().expand_as(targets)
         worst = criterion.worst(loss.values(logits, targets))
         # Danskin: the gradient is that of the loss under the worst weights.

@@ -70,7 +70,10 @@ def _dependence(network: nn.Module, weights: dict[str, Tensor], rows: Tensor, ge
     for of_task in logits:
         # A random sum of all logits: some sums are the same whatever the weights are, such as that of probabilities.
         slopes = torch.randn(of_task.shape, dtype=of_task.dtype, generator=generator)
-        parts = torch.autograd.grad(of_task, list(leaves.values()), slopes, retain_graph=True, materialize_grads=True)
+        # Summed here: given as grad_outputs, the slopes would make torch import its compiler.
+        with torch.enable_grad():
+            total = (of_task * slopes).sum()
+        parts = torch.autograd.grad(total, list(leaves.values()), retain_graph=True, materialize_grads=True)
         gradient = torch.cat([part.flatten() for part in parts])
         found.append((gradient != 0) & gradient.isfinite())  # an overflow says nothing
     return torch.stack(found)

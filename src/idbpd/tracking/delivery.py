@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from mlflow import MlflowClient
 from mlflow.entities import Dataset as DatasetEntity
-from mlflow.entities import DatasetInput, InputTag, LifecycleStage, LoggedModelOutput, Metric, Param, RunTag
+from mlflow.entities import DatasetInput, InputTag, LoggedModelOutput, Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 
@@ -98,7 +98,6 @@ class _Sender:
             "input": self._input,
             "model": self._model,
             "close": self._close,
-            "withdraw": self._withdraw,
             "end": self._end,
         }
 
@@ -178,11 +177,6 @@ class _Sender:
         """Close a child run with its own status; the parent's status does not change it."""
         self._client.set_tag(run_id, CLOSED, entry.content["status"])
         self._client.set_terminated(run_id, entry.content["status"], entry.content["time"])
-
-    def _withdraw(self, run_id: str, entry: Entry) -> None:  # noqa: ARG002
-        """Put a run that was refused into MLflow's bin."""
-        if self._client.get_run(run_id).info.lifecycle_stage == LifecycleStage.ACTIVE:
-            self._client.delete_run(run_id)
 
     def _end(self, run_id: str, entry: Entry) -> None:
         """Close all open child runs, then the parent."""

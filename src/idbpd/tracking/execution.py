@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT
+from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_SOURCE_NAME
 
 from idbpd.experiment.provenance import code_sha256, installed_packages, lock_sha256
 
@@ -19,8 +19,10 @@ def execution_tags(project: Path) -> dict[str, str]:
 
     ``mlflow.source.git.commit`` and ``git.dirty`` need a git repository, ``lock_sha256`` needs a lock file.
     """
+    command = f"{Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}".strip()
     tags = {
-        "command": f"{Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}".strip(),
+        "command": command,
+        MLFLOW_SOURCE_NAME: command,  # MLflow's list of runs has a column for it
         **_git_tags(project),
         "code_sha256": code_sha256(),
         "packages_sha256": hashlib.sha256(installed_packages().encode()).hexdigest(),

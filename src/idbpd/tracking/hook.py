@@ -29,6 +29,7 @@ from idbpd.tracking.last_moment import close_repeated, leave_note
 from idbpd.tracking.leftovers import send_leftovers
 from idbpd.tracking.logging import parameters
 from idbpd.tracking.retraining_hook import RETRAINING
+from idbpd.tracking.run_name import DEFAULT, run_name
 from idbpd.tracking.runs import EXECUTION_VARIABLE, parent_of
 from idbpd.tracking.settings import OUTBOX, TrackingSettings
 from idbpd.tracking.stopping import StopHandler
@@ -38,10 +39,6 @@ from idbpd.validation import validated
 MAX_ERROR_LENGTH = 500  # of the tag "error"
 
 logger = logging.getLogger(__name__)
-
-# While creating its tables, MLflow would log one line per table.
-for name in ("alembic", "mlflow"):
-    logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class TrackingHook:
@@ -68,14 +65,14 @@ class TrackingHook:
             return
         folder = self._project_path / self._config.folder
         store = open_store(os.environ.get(URI_VARIABLE) or self._config.tracking_uri, folder, self._config.experiment)
-        name = ", ".join(run_params["pipeline_names"] or ["__default__"])
+        names = run_params["pipeline_names"] or [DEFAULT]
         facts = execution_tags(self._project_path)
         header = {
             "store": address(store.uri),
             "experiment": self._config.experiment,
             "artifacts": store.artifacts,
-            "name": f"{name} {self._parameters['dataset']}",
-            "tags": redacted({"pipeline": name, "kedro_env": self._kedro_environment, **facts}),
+            "name": run_name(names, self._parameters, store.uri),
+            "tags": redacted({"pipeline": ", ".join(names), "kedro_env": self._kedro_environment, **facts}),
             "parameters": redacted(parameters(self._parameters).content),
             "started": int(time.time() * 1000),
             "machine": machine(),
@@ -105,17 +102,23 @@ class TrackingHook:
     @hook_impl
     def on_pipeline_error(self, error: Exception) -> None:
         """Close the run as failed, with the error as a tag; a mistyped parameter leaves no run."""
-        withdraw = False
         if self._journal is not None:
             parent = parent_of(self._journal)
+            refused = any(isinstance(cause, ConfigurationError) for cause in causes(error))
+            if refused and self._journal.keys <= {parent["key"]}:  # nothing was computed, and nothing was sent
+                self._journal.discard()
+                self._journal = None
+                self._restore_environment()
+                return
             reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:MAX_ERROR_LENGTH]
             self._journal.append(parent, "tags", {"error": reason})
-            refused = any(isinstance(cause, ConfigurationError) for cause in causes(error))
-            withdraw = refused and self._journal.keys <= {parent["key"]}  # nothing was computed
-        self._end("FAILED", withdraw=withdraw)
+        self._end("FAILED")
 
     def _log_execution(self, journal: Journal) -> None:
-        """Log the parameters, which are needed to repeat the run, and the installed packages."""
+        """Log the parameters, which are needed to repeat the run, and the installed packages.
+
+        They are sent with the first result: until then, the run may turn out to be refused.
+        """
         parent = parent_of(journal)
         with temporary_folder() as temporary:
             values, packages = Path(temporary) / "parameters.json", Path(temporary) / "packages.txt"
@@ -123,17 +126,14 @@ class TrackingHook:
             packages.write_text(installed_packages(), encoding="utf-8")
             for file in (values, packages):
                 journal.append(parent, "artifact", {"file": file.name}, [file])
-        send(journal)
 
-    def _end(self, status: str, *, withdraw: bool = False) -> None:
+    def _end(self, status: str) -> None:
         if self._journal is None:
             return
         journal, self._journal = self._journal, None
         if status == "FINISHED" and self._repeatable:
             leave_note(self._project_path / self._config.folder, journal)
         journal.end(parent_of(journal), status)
-        if withdraw:
-            journal.append(parent_of(journal), "withdraw", {})
         sent = send(journal, now=True)
         journal.close()
         if not sent:
@@ -142,6 +142,9 @@ class TrackingHook:
                 journal.header["store"],
                 journal.folder,
             )
+        self._restore_environment()
+
+    def _restore_environment(self) -> None:
         atexit.unregister(self._end)
         for name, value in self._environment.items():
             if value is None:

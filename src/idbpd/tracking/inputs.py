@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from idbpd.datasets import AtomicDataset
 from idbpd.mtl import MultiTaskData
-from idbpd.tracking.runs import track
+from idbpd.tracking.runs import EXECUTION_VARIABLE, track
 
 # The width of MLflow's column; the full SHA-256 is a tag of the input.
 DIGEST_LENGTH = 36
@@ -33,12 +34,16 @@ class TrackedInputDataset(AtomicDataset):
         super().__init__(dataset=dataset, metadata=metadata)
         self._run = run
         self._context = context
+        self._logged: tuple[str | None, str] | None = None
 
     def load(self) -> MultiTaskData:
-        """Load the data and log them as an input."""
+        """Load the data and log them as an input, once for an execution: most nodes load the same file."""
         data: MultiTaskData = super().load()
         status = self.path.stat()
         sha256 = _sha256(self.path, status.st_mtime_ns, status.st_size)
+        logged = (os.environ.get(EXECUTION_VARIABLE), sha256)
+        if logged == self._logged:
+            return data
         profile = {
             "rows": len(data.features),
             "features": data.features.shape[1],
@@ -53,6 +58,7 @@ class TrackedInputDataset(AtomicDataset):
         }
         tags = {"mlflow.data.context": self._context, "sha256": sha256}
         track(self._run, "input", {"dataset": dataset, "tags": tags})
+        self._logged = logged
         return data
 
 

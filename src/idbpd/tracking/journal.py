@@ -148,6 +148,14 @@ class Journal:
         """Release the lock, and delete the journal if everything was sent."""
         if next(self.entries(), None) is None and not (self.folder / REJECTED).exists():
             remove_journal(self.folder)
+        self._release()
+
+    def discard(self) -> None:
+        """Delete the journal of an execution that was refused before anything of it was sent."""
+        remove_journal(self.folder)
+        self._release()
+
+    def _release(self) -> None:
         if self._alive is not None:
             self._alive.close()
             self._alive = None

@@ -10,6 +10,7 @@ import pandas as pd
 # MLflow needs 0.1 ms per point, for any batch size: six metrics at every step would cost 5 % of a quick training. The
 # complete history is an artifact, and MLflow's page shows only 320 points.
 TRACKED_STEPS = 3000
+MLFLOW_NOTE = "mlflow.note.content"
 
 
 class Content(NamedTuple):
@@ -34,9 +35,10 @@ def history(frame: pd.DataFrame) -> Content:
     return Content("metrics", {"time": _now(), "series": series})
 
 
-def metrics(values: Mapping[str, float]) -> Content:
-    """Each value as a metric, without values that are not finite."""
-    finite = {name: float(value) for name, value in values.items() if math.isfinite(value)}
+def metrics(values: Mapping[str, Any]) -> Content:
+    """Each value as a metric, without those that are no finite numbers."""
+    numbers = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
+    finite = {name: value for name, value in numbers.items() if math.isfinite(value)}
     series = {name: {"step": [0], "value": [value]} for name, value in finite.items()}
     return Content("metrics", {"time": _now(), "series": series})
 
@@ -54,6 +56,11 @@ def parameters(values: Mapping[str, Any]) -> Content:
 def tags(values: Mapping[str, Any]) -> Content:
     """Each value as a tag."""
     return Content("tags", {name: str(value) for name, value in values.items()})
+
+
+def description(text: str) -> Content:
+    """A text as the description that MLflow's page shows above everything else."""
+    return Content("tags", {MLFLOW_NOTE: text})
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -81,4 +88,5 @@ ENTRIES: dict[str, Callable[[Any], Content]] = {
     "final_metrics": final_metrics,
     "parameters": parameters,
     "tags": tags,
+    "description": description,
 }

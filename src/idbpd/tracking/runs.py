@@ -16,6 +16,7 @@ from idbpd.tracking.journal import Journal
 from idbpd.tracking.logging import Content
 
 EXECUTION_VARIABLE = "IDBPD_EXECUTION"
+MODEL = {"dataset", "method", "seed"}  # the identity of a run's own model; other child runs have more
 
 
 def current_journal() -> Journal | None:
@@ -36,6 +37,13 @@ def track(identity: Mapping[str, Any], kind: str, content: Mapping[str, Any], fi
     if journal is not None:
         journal.append(_child_of(journal, identity), kind, content, files)
         send(journal)
+
+
+def track_parent(kind: str, content: Mapping[str, Any]) -> None:
+    """Add an entry to the parent run, the row that people see first."""
+    journal = current_journal()
+    if journal is not None:
+        journal.append(parent_of(journal), kind, content)
 
 
 def track_complete_run(
@@ -73,7 +81,8 @@ def _child_of(journal: Journal, identity: Mapping[str, Any]) -> dict[str, Any]:
     texts = {name: str(value) for name, value in identity.items()}
     return {
         "key": "/".join([parent["key"], *texts.values()]),
-        "name": " ".join(texts.values()),
+        # The parent of one model has the same words as its name.
+        "name": " ".join(texts.values()) + (" model" if set(texts) == MODEL else ""),
         # The tags of the execution are repeated, because child runs are compared without their parents.
         "tags": {**parent["tags"], **texts},
         "started": int(time.time() * 1000),

@@ -1,5 +1,6 @@
 """The MLflow store: opening it, and checking that it can be reached."""
 
+import logging
 import os
 import socket
 from pathlib import Path
@@ -23,6 +24,10 @@ DATABASE = "mlflow.db"
 CONNECT_SECONDS = 3.0
 # By default MLflow asks a silent server seven times, two minutes each.
 HTTP_LIMITS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
+
+# While creating its tables, MLflow would log one line per table.
+for name in ("alembic", "mlflow"):
+    logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class Store(NamedTuple):

@@ -4,7 +4,7 @@ from typing import Any
 
 from idbpd.datasets import AtomicDataset
 from idbpd.tracking.logging import ENTRIES
-from idbpd.tracking.runs import track
+from idbpd.tracking.runs import track, track_parent
 
 
 class TrackedDataset(AtomicDataset):
@@ -21,6 +21,8 @@ class TrackedDataset(AtomicDataset):
       log: {final_metrics: [objective, infeasibility], tags: [status]}
     ```
 
+    ``parent`` lists in the same way what to log to the parent run, which people see first.
+
     If tracking is off, only the file is saved.
     """
 
@@ -30,19 +32,23 @@ class TrackedDataset(AtomicDataset):
         dataset: dict[str, Any],
         run: dict[str, Any],
         log: dict[str, list[str]] | None = None,
+        parent: dict[str, list[str]] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> None:
         """Set the run and the entries; an unknown kind of entry is an error now, not after training."""
         super().__init__(dataset=dataset, metadata=metadata)
-        unknown = set(log or {}) - set(ENTRIES)
+        unknown = {*(log or {}), *(parent or {})} - set(ENTRIES)
         if unknown:
             raise ValueError(f"cannot log as {', '.join(sorted(unknown))}; choose from {', '.join(ENTRIES)}")
         self._run = run
         self._log = log or {}
+        self._parent = parent or {}
 
     def save(self, data: Any) -> None:
         """Save, then log."""
         super().save(data)
+        for kind, keys in self._parent.items():
+            track_parent(*ENTRIES[kind]({key: data[key] for key in keys} if keys else data))
         for kind, keys in self._log.items():
             track(self._run, *ENTRIES[kind]({key: data[key] for key in keys} if keys else data))
         track(self._run, "artifact", {"file": self.path.name}, [self.path])

@@ -5,6 +5,7 @@ from types import TracebackType
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from idbpd import activity
 from idbpd.experiment.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.jobs import Calibration, Job
 from idbpd.terminal import NARROW, TerminalBar
@@ -18,7 +19,7 @@ class Board(TerminalBar):
     def __init__(self, cells: int) -> None:
         """Prepare a bar of so many cells."""
         columns = (TextColumn("{task.description:24.24}"), BarColumn(NARROW), MofNCompleteColumn())
-        super().__init__("", cells, *columns, TimeElapsedColumn(), TimeRemainingColumn())
+        super().__init__("the benchmark", cells, *columns, TimeElapsedColumn(), TimeRemainingColumn())
         self._total, self._done = cells, 0
         self._failed: list[str] = []
         self._reused = 0
@@ -54,6 +55,7 @@ class Board(TerminalBar):
         self._reused += result.reused
         if result.failed is not None:
             self._failed.append(f"{_name(result)}: {result.failed}")
+        activity.progress(self._done)
         self.bar.update(self.task, completed=self._done, description=_name(result))
 
 

@@ -7,6 +7,7 @@ from idbpd.experiment.export import export
 from idbpd.experiment.node_inputs import EXPERIMENT, Unbundled
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.groups import compare_groups
+from idbpd.pipelines.evaluation.headline import overview, state_verdict
 from idbpd.pipelines.evaluation.nodes import (
     compare,
     draw_loss_distribution,
@@ -37,6 +38,7 @@ def create_pipeline() -> Pipeline:
                 outputs="certificate",
                 name="certify",
             ),
+            Node(state_verdict, inputs="certificate", outputs="headline", name="state_verdict"),
             Node(
                 compare,
                 inputs={
@@ -55,6 +57,7 @@ def create_pipeline() -> Pipeline:
                 outputs=["quality", "summary", "comparison", "label_quality", "verdicts"],
                 name="compare",
             ),
+            Node(overview, inputs=["certificate", "quality"], outputs="overview", name="overview"),
             Node(
                 compare_groups,
                 inputs={

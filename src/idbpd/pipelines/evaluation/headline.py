@@ -1,0 +1,70 @@
+"""The verdict of a run in words: what people read first, and perhaps only."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from idbpd.experiment.shown import WORST_CASE, name_of, written
+
+MAIN_MEASURES = ("accuracy", "hit_rate", "mae", "roc_auc")  # the first that a task has
+RESIDUALS = ("stationarity", "infeasibility", "slackness")
+
+
+def state_verdict(certificate: dict[str, Any]) -> str:
+    """Whether the limits hold on unseen data, a sentence per task; and whether the solver came to an end."""
+    held_out = certificate["held_out"]
+    if not certificate["tasks"]:
+        lines = ["No task has a limit."]
+    elif held_out is None:
+        lines = ["NOT SHOWN: no rows were held out, so nothing is known about unseen data."]
+    else:
+        share = f"{held_out['confidence']:.0%}"
+        lines = [f"{record['verdict']}: {_task(task, record, share)}" for task, record in held_out["tasks"].items()]
+    return "\n".join([*lines, _solver(certificate)])
+
+
+def overview(certificate: dict[str, Any], quality: dict[str, float]) -> dict[str, Any]:
+    """The few values by which runs are told apart: the verdict, what was reached, and how much of a limit is used.
+
+    A limit is kept on unseen data where ``limits/<task>`` is at most 1: it is the bound as a share of the limit.
+    """
+    held_out = certificate["held_out"]
+    part = "train" if held_out is None else "test"
+    values: dict[str, Any] = {
+        "verdict": "NOT SHOWN" if held_out is None else held_out["verdict"],
+        "solver/objective": certificate["objective"],
+        "solver/residual": max(certificate[name] for name in RESIDUALS),
+    }
+    for task, record in ({} if held_out is None else held_out["tasks"]).items():
+        if record["upper_bound"] is not None and record["reference"] > 0:
+            values[f"limits/{task}"] = record["upper_bound"] / record["reference"]
+    for task in certificate["protects"]:
+        known = next((name for name in MAIN_MEASURES if f"{part}_{task}_{name}" in quality), None)
+        if known is not None:
+            values[f"{part}/{task} {known}"] = quality[f"{part}_{task}_{known}"]
+    return values
+
+
+def _task(task: str, record: Mapping[str, Any], confidence: str) -> str:
+    """What was found about the limit of one task."""
+    measure = record["measured"]
+    name = WORST_CASE if measure is None else measure["name"]
+    value = record["worst_case_loss"] if measure is None else measure["value"]
+    bound = record["upper_bound"] if measure is None else measure["bound"]
+    limit = record["reference"] if measure is None else measure["limit"]
+    found = "unknown" if value is None else written(name, value)
+    shown = "no bound" if bound is None else f"{written(name, bound)} with {confidence} confidence"
+    numbers = f"{name_of(name)} {found}, {shown}, limit {written(name, limit)}"
+    if record["verdict"] == "HOLDS":
+        return f"{task} keeps its limit on unseen data ({numbers})"
+    if record["verdict"] == "BROKEN":
+        return f"{task} exceeds its limit on unseen data ({numbers})"
+    more = f"; about {record['rows_needed']} would" if record["rows_needed"] else ""
+    return f"{record['rows']} test rows do not show that {task} keeps its limit{more} ({numbers})"
+
+
+def _solver(certificate: Mapping[str, Any]) -> str:
+    worst = max(certificate[name] for name in RESIDUALS)
+    if certificate["status"] == "CONVERGED":
+        return f"The solver converged: the worst of the three KKT residuals is {worst:.1e}."
+    ending = f"{certificate['status']} ({certificate['reason']})"
+    return f"The solver ended with {ending}; the worst of the three KKT residuals is {worst:.1e}."
