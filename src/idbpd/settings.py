@@ -5,7 +5,7 @@ import gc
 import os
 from pathlib import Path
 
-from idbpd.hooks import CheckpointHook, ComputeHook, ConfigurationHook, SecretsHook, SummaryHook
+from idbpd.hooks import CheckpointHook, ComputeHook, ConfigurationHook, SecretsHook, SummaryHook, WarningsHook
 from idbpd.tracking import RetrainingHook, TrackingHook
 
 # Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
@@ -23,6 +23,7 @@ HOOKS = (
     TrackingHook(),
     RetrainingHook(),
     SummaryHook(),
+    WarningsHook(),
     ComputeHook(),
     ConfigurationHook(),
     SecretsHook(),

@@ -5,5 +5,6 @@ from idbpd.hooks.compute import ComputeHook
 from idbpd.hooks.configuration import ConfigurationHook
 from idbpd.hooks.secrets import SecretsHook
 from idbpd.hooks.summary import SummaryHook
+from idbpd.hooks.warnings import WarningsHook
 
-__all__ = ["CheckpointHook", "ComputeHook", "ConfigurationHook", "SecretsHook", "SummaryHook"]
+__all__ = ["CheckpointHook", "ComputeHook", "ConfigurationHook", "SecretsHook", "SummaryHook", "WarningsHook"]

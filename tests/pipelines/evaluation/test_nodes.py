@@ -6,6 +6,7 @@ import math
 import pandas as pd
 import pytest
 import torch
+from idbpd.pipelines.evaluation.report import write_report
 from sklearn.metrics import mean_absolute_error, roc_auc_score
 
 from idbpd.experiment.calibration import calibrate
@@ -15,7 +16,6 @@ from idbpd.experiment.parameters import SplitParameters
 from idbpd.mtl import HEADLINE, KINDS, Meaning, MultiTaskData, Task
 from idbpd.pipelines.evaluation.groups import COLUMNS
 from idbpd.pipelines.evaluation.nodes import compare, draw_loss_distribution
-from idbpd.pipelines.evaluation.report import write_report
 from idbpd.pipelines.training.comparison_nodes import train_equal_weights, train_unconstrained
 from idbpd.pipelines.training.nodes import train_constrained
 from tests.pipelines.small_tasks import CALIBRATION, EXPERIMENT, MODEL, PROBLEM, TRAINING

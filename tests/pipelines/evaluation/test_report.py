@@ -4,9 +4,9 @@ import math
 import re
 
 import pandas as pd
+from idbpd.pipelines.evaluation.report import write_report
 
 from idbpd.pipelines.evaluation.groups import COLUMNS
-from idbpd.pipelines.evaluation.report import write_report
 from idbpd.pipelines.evaluation.verdicts import BETTER, GUESS
 
 SUMMARY = pd.DataFrame(

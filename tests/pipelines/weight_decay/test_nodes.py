@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError, DataError
@@ -24,7 +25,6 @@ from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.row_split import split_rows
 from idbpd.experiment.splitting.table_split import split
 from idbpd.experiment.validation import Parts, WeightDecaySearchParameters, parts_to_choose_on
-from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
 from idbpd.pipelines.weight_decay.search import UnsettledExperiment
 from idbpd.validation import validated
