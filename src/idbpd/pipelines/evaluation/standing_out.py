@@ -1,6 +1,6 @@
 """Columns in which some samples differ from the rest by more than chance would explain."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from statistics import NormalDist
 from typing import Any
 
@@ -16,11 +16,16 @@ ERROR = 0.05  # that any column at all is named by chance
 
 
 def standing_out(
-    table: TaskTable, rows: NDArray[np.int64], members: NDArray[np.bool_], encoding: dict[str, Any]
+    table: TaskTable,
+    rows: NDArray[np.int64],
+    members: NDArray[np.bool_],
+    encoding: dict[str, Any],
+    without: Collection[str] = (),
 ) -> Iterator[dict[str, Any]]:
     """The features whose means differ most between ``members`` and the other rows, in deviations, the largest first.
 
-    A feature of a category is 0 or 1, and its mean a share. With hundreds of features some differ by chance, so the
+    ``without`` are columns that are not looked at: where members are groups, those that the groups are made of. A
+    feature of a category is 0 or 1, and its mean a share. With hundreds of features some differ by chance, so the
     test of each is as strict as their number asks for (Bonferroni).
     """
     if min(members.sum(), (~members).sum()) < FEWEST:
@@ -29,10 +34,12 @@ def standing_out(
     names, columns = feature_names(encoding), _columns(encoding)
     of_members, rest = values[members], values[~members]
     high, low = of_members.mean(axis=0), rest.mean(axis=0)
-    error = np.sqrt(of_members.var(axis=0, ddof=1) / len(of_members) + rest.var(axis=0, ddof=1) / len(rest))
+    # The deviation of all rows, not one of each side: a few members may all have the same value by chance.
     spread = values.std(axis=0)
+    error = spread * np.sqrt(1 / len(of_members) + 1 / len(rest))
     certain = NormalDist().inv_cdf(1 - ERROR / 2 / max(len(names), 1))
-    differs = (np.abs(high - low) > certain * error) & (spread > 0) & (error > 0)
+    looked_at = np.array([columns[name] not in without for name in names])
+    differs = looked_at & (np.abs(high - low) > certain * error) & (spread > 0)
     found = np.flatnonzero(differs)
     size = np.abs(high - low)[found] / spread[found]
     for at in found[np.argsort(-size, kind="stable")][:SHOWN]:

@@ -17,13 +17,14 @@ from idbpd.experiment.problem import criteria_of
 from idbpd.mtl import Criterion, MultiTaskData, Task
 from idbpd.mtl.bounds import worst_case_bound
 from idbpd.mtl.quality import task_logits
+from idbpd.mtl.worst_cases import GroupMixture
 from idbpd.pipelines.evaluation.loss_bins import loss_bins
 from idbpd.pipelines.evaluation.parameters import EvaluationParameters
 from idbpd.pipelines.evaluation.sample_words import answer_in_words, pictured, raw_columns, truth_in_words
 from idbpd.pipelines.evaluation.standing_out import standing_out
 
 # Where the worst case weights more than this share of the samples above average, the hardest are looked at instead.
-MOST = 0.5
+MOST = 0.25
 HARDEST_SHARE = 0.1
 POINTS = 60  # of the curve of weights
 
@@ -128,7 +129,11 @@ def _made_of(here: Measured, where: Where) -> dict[str, Any]:
         above = torch.zeros_like(above)
         above[order[: math.ceil(HARDEST_SHARE * len(order))]] = True
     members, rows = above.numpy(), where.rows[here.task.rows.numpy()]
-    columns = list(standing_out(where.table, rows, members, where.encoding)) if where.table.content == "table" else []
+    columns = []
+    if where.table.content == "table":
+        worst_case = here.criterion.worst_case
+        grouped_by = worst_case.columns if isinstance(worst_case, GroupMixture) else ()
+        columns = list(standing_out(where.table, rows, members, where.encoding, grouped_by))
     return {
         "weighted": int((shares > 0).sum()),
         "curve": _curve(shares),

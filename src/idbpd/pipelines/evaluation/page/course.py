@@ -26,6 +26,7 @@ from idbpd.pipelines.evaluation.page.scales import Scale, linear, logarithmic
 
 POINTS = 200  # of a curve: more than a panel has pixels for
 FLOOR = 1e-10  # smaller residuals are as good as zero, which a logarithmic axis does not have
+LEAST_REACH = 0.02  # of an axis around a limit, as a share of it
 LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 44.0, WIDTH - 10, 12.0, 176.0, 216.0
 TIMES = {"step": "step", "seconds": "time in s"}
 RESIDUALS = {
@@ -109,6 +110,9 @@ def _tolerance(facts: Facts) -> float | None:
 def _panel(title: object, curves: list[Curve], limit: float | None, log: bool, timed: pd.DataFrame) -> Markup:
     values = [value for curve in curves for value in curve.values if math.isfinite(value)]
     reach = [*values, *([] if limit is None else [limit])]
+    if limit is not None and not log:
+        # Training follows a limit to many digits; an axis of nothing else would make much of them.
+        reach += [limit - LEAST_REACH * abs(limit), limit + LEAST_REACH * abs(limit)]
     y = logarithmic(reach, BOTTOM, TOP, floor=FLOOR) if log else _without_outliers(reach)
     drawings = [_drawn(curves, limit, log, y, time, timed) for time in TIMES]
     keys = [
@@ -141,15 +145,16 @@ def _drawn(curves: list[Curve], limit: float | None, log: bool, y: Scale, time: 
         place = y.at(limit)
         if not log:
             parts.append(box(LEFT, TOP, RIGHT - LEFT, place - TOP, "beyond"))
-        what = f"{'tolerance' if log else 'limit in training'} {limit:.4g}"
-        parts += [line(LEFT, place, RIGHT, place, "limit")]
-        parts += [words(RIGHT, place - 4 if place > TOP + 12 else place + 13, what, "label limit-name", "end")]
+        parts.append(line(LEFT, place, RIGHT, place, "limit"))
     for curve in curves:
         points = [
             None if log and value <= FLOOR else (x.at(at), y.at(value))
             for at, value in zip(times, curve.values, strict=True)
         ]
         parts.append(path(points, f"curve {curve.class_}", data_series=curve.class_))
+    if limit is not None:
+        what, place = f"{'tolerance' if log else 'limit in training'} {limit:.4g}", y.at(limit)
+        parts.append(words(RIGHT, place - 5 if place > TOP + 12 else place + 13, what, "label limit-name", "end"))
     parts.append(line(LEFT, TOP, LEFT, BOTTOM, "cursor"))
     ends = "; ".join(f"{curve.title} from {curve.values[0]:.4g} to {curve.values[-1]:.4g}" for curve in curves)
     known = {

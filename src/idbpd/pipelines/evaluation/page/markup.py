@@ -29,12 +29,12 @@ def name(value: object) -> Markup:
 
 
 def counted(value: int) -> str:
-    """A count with room between thousands.
+    """A count; a long one with room between thousands.
 
-    >>> counted(12345).split()
-    ['12', '345']
+    >>> counted(1200), counted(12345).split()
+    ('1200', ['12', '345'])
     """
-    return f"{value:,}".replace(",", "\u202f")
+    return f"{value:,}".replace(",", "\u202f") if value >= 10_000 else str(value)
 
 
 def joined(parts: Iterable[object], between: str = "") -> Markup:
@@ -106,7 +106,11 @@ def table(
         element("tr", element("th", row[0], scope="row"), *(element("td", cell) for cell in row[1:])) for row in rows
     ]
     content = element(
-        "table", element("caption", caption), element("thead", head), element("tbody", *body), class_=class_
+        "table",
+        element("caption", element("span", caption)),
+        element("thead", head),
+        element("tbody", *body),
+        class_=class_,
     )
     plain = re.sub(r"<[^>]+>", "", text(caption))
     return element("div", content, class_="scroll", tabindex="0", role="group", aria_label=Markup(plain))

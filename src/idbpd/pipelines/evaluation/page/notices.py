@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
-from idbpd.pipelines.evaluation.page.facts import Facts
+from idbpd.pipelines.evaluation.page.facts import THIS, Facts
 from idbpd.pipelines.evaluation.page.markup import Markup, element, joined, listed, section
+from idbpd.pipelines.evaluation.tables import OWN
 from idbpd.pipelines.evaluation.verdicts import GUESS
 
 STAGES = {
     "ingest": "reading the data",
     "split": "splitting the data",
     "settle_weight_decay": "choosing the weight decay",
+    "settle_reserve": "choosing the reserve",
     "calibrate": "calibration",
     "train_constrained": "training",
 }
@@ -26,7 +28,7 @@ def notices(facts: Facts) -> Markup:
 def _all(facts: Facts) -> Iterator[Markup]:
     for about, sentence in facts.verdicts.itertuples(index=False):
         if about == GUESS:
-            yield _notice("on " + facts.where, str(sentence))
+            yield _notice("on " + facts.where, str(sentence).replace(OWN, THIS, 1))
     if facts.certificate["status"] != "CONVERGED":
         worst = max(facts.certificate[name] for name in ("stationarity", "infeasibility", "slackness"))
         reason = facts.certificate.get("reason") or facts.certificate["status"]

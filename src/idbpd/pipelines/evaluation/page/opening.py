@@ -2,10 +2,13 @@
 
 from idbpd.experiment.shown import name_of, written
 from idbpd.experiment.thresholds import Promise
+from idbpd.mtl import is_better
 from idbpd.mtl.bounds import Verdict
+from idbpd.pipelines.evaluation.compared import ALONE
 from idbpd.pipelines.evaluation.page.facts import NOT_CHECKED, SYMBOLS, Facts, Limit, css_of
 from idbpd.pipelines.evaluation.page.markup import Markup, counted, element, joined, listed, name, text
 
+ALL_OF_IT = 0.9  # a larger reserve is hardly a tighter limit
 TITLES = {
     Verdict.HOLDS: "Every limit holds on unseen data",
     Verdict.NOT_SHOWN: "The limits are kept, but the unseen rows are too few to show it",
@@ -115,12 +118,30 @@ def next_steps(facts: Facts) -> list[Markup]:
         return [joined(["do not promise the limit yet. ", *(_more_rows(facts, task) for task in worst)])]
     return [
         joined(["do not rely on the limit. ", *(_more_room(facts, task) for task in worst)]),
-        text("Or give up some of the priority task for it: "),
-        _code("calibration.reserve=1"),
-        text(" trains to the tightest limit that can be kept. More rows help both."),
+        *(_reserve() if any(_has_reserve(facts, task) for task in worst) else ()),
+        text("More rows help, too."),
         _code("kedro run --pipeline frontier"),
         text("shows what each limit costs."),
     ]
+
+
+def _reserve() -> tuple[Markup, ...]:
+    return (
+        text("Or give up some of the priority task for it:"),
+        _code("calibration.reserve=1"),
+        text("trains to the tightest limit that can be kept."),
+    )
+
+
+def _has_reserve(facts: Facts, task: str) -> bool:
+    """Whether training could have kept a tighter limit that would have helped."""
+    return facts.reserve.get("tasks", {}).get(task, 1.0) < ALL_OF_IT and not _out_of_reach(facts, task)
+
+
+def _out_of_reach(facts: Facts, task: str) -> bool:
+    """Whether even the model made for the task alone breaks the limit."""
+    limit, alone = facts.limit(task), facts.models(task).get(ALONE, {})
+    return limit is not None and limit.measure in alone and is_better(limit.measure, limit.limit, alone[limit.measure])
 
 
 def _more_rows(facts: Facts, task: str) -> Markup:
@@ -138,6 +159,9 @@ def _more_room(facts: Facts, task: str) -> Markup:
     option = Markup(f"tasks.{text(task)}.")
     if limit is None or limit.bound is None:
         return Markup("")
+    if _out_of_reach(facts, task):
+        alone = written(limit.measure, facts.models(task)[ALONE][limit.measure])
+        return joined(["Not even a model made for ", name(task), f" alone keeps it: it reaches {alone}. "])
     if limit.alone:
         slack = -(-100 * (limit.bound / limit.alone - 1) // 5) / 20
         return joined(["Allow more: this model would keep about ", _code(joined([option, f"slack={slack:g}"])), ". "])

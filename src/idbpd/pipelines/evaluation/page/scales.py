@@ -23,6 +23,8 @@ class Scale:
     def at(self, value: float) -> float:
         """The place of a number; what is beyond an end is at the end."""
         low, high = self.low, self.high
+        if math.isnan(value):
+            return self.begin
         if self.kind == "log":
             low, high, value = math.log10(low), math.log10(high), math.log10(max(value, low))
         share = (value - low) / (high - low) if high > low else 0.5

@@ -15,10 +15,12 @@ from idbpd.pipelines.evaluation.page.markup import (
     name,
     section,
     table,
+    whole,
 )
 from idbpd.pipelines.evaluation.page.scales import Scale, short
 
 ROW = 34.0
+SHORT = 18  # letters
 PIXELS = 96  # the side of a pictured sample
 
 
@@ -157,16 +159,23 @@ def _hardest(samples: Sequence[Mapping[str, Any]], task: str, where: str) -> Mar
             str(sample["row"]),
             f"{sample['loss']:.3g}",
             f"{sample['weight']:.2f}",
-            name(sample["truth"]),
-            name(sample["answer"]),
-            *([name(sample["group"])] if grouped else []),
-            *(name(sample["columns"].get(column, "")) for column in columns),
+            _cell(sample["truth"]),
+            _cell(sample["answer"]),
+            *([_cell(sample["group"])] if grouped else []),
+            *(_cell(sample["columns"].get(column, "")) for column in columns),
         )
         for sample in samples
     ]
     note = "Rows are counted from the first row of data. A weight of 1 is an equal share."
-    shown = table(caption, [*header, *(name(column) for column in columns)], rows, class_="words hardest")
+    shown = table(
+        caption, [*header, *(element("bdi", column, title=column) for column in columns)], rows, class_="words hardest"
+    )
     return joined([shown, element("p", note, class_="note")])
+
+
+def _cell(content: str) -> Markup:
+    """A cell; a short one is not broken at the end of a line."""
+    return whole(name(content)) if len(content) <= SHORT else name(content)
 
 
 def _cards(samples: Sequence[Mapping[str, Any]], where: str) -> Markup:
