@@ -208,3 +208,15 @@ def test_a_run_of_one_step_and_a_loss_that_is_not_finite_can_be_drawn(tmp_path: 
     )
     html = page(tmp_path, history=history, clock=pd.DataFrame({"step": [0], "seconds": [0.0]}))
     assert not re.search(r'\s(x1|y1|cx|cy|d)="[^"]*(nan|inf)', html)
+
+
+def test_the_search_for_a_weight_decay_is_drawn_and_a_given_number_is_a_sentence(tmp_path: Path) -> None:
+    points = [(0.001, 0.4), (0.01, 0.3), (0.1, 0.6)]
+    curve = [{"weight_decay": number, "ratios": {"spend": ratio}} for number, ratio in points]
+    chosen = {"weight_decay": 0.01, "curve": curve, "alone": {"spend": 0.1}, "curves_alone": {"spend": curve}}
+    labels = [attributes.get("aria-label") for tag, attributes in _read(page(tmp_path, weight_decay=chosen)).seen]
+    assert [label for label in labels if label and label.startswith("Chosen")] == [
+        "Chosen: 0.01, with spend 0.30",
+        "Chosen: 0.1, with spend 0.60",
+    ]
+    assert "Weight decay 0.001: given, not chosen." in _read(page(tmp_path)).text
