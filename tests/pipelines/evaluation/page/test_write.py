@@ -192,6 +192,20 @@ def test_provenance_has_fingerprint_versions_and_a_command(tmp_path: Path) -> No
     assert "training.tolerance 0.001" in said
 
 
+def test_a_long_run_has_few_points_with_the_largest_residuals_and_ends_where_it_ended(tmp_path: Path) -> None:
+    steps = range(2001)
+    history = pd.DataFrame({"step": steps, "objective": 1.0, "constraint": -0.1, "stationarity": 0.5, "slackness": 0.0})
+    history["infeasibility"] = 0.0
+    history.loc[1000, "stationarity"] = 77.0
+    history.loc[2000, "stationarity"] = 1e-4
+    html = page(tmp_path, history=history, clock=pd.DataFrame({"step": steps, "seconds": 0.001 * history["step"]}))
+    points = [json.loads(attributes.get("data-points") or "{}") for tag, attributes in _read(html).seen if tag == "svg"]
+    (residuals,) = [found["v"]["s1"] for found in points if len(found.get("y", {})) == 3][:1]
+    assert len(residuals) <= 200
+    assert "77" in residuals
+    assert residuals[-1] == "0.0001"
+
+
 def test_images_are_shown_as_images(tmp_path: Path) -> None:
     sample = {**STUDIED["hardest"][0], "image": "AAAA", "columns": {}}
     tasks = {task: {**one, "hardest": [sample], "standing_out": []} for task, one in STUDY["tasks"].items()}
