@@ -38,7 +38,6 @@ class Measured(NamedTuple):
     criterion: Criterion
 
 
-@torch.no_grad()
 def study_worst_case(
     table: TaskTable,
     rows: dict[str, Tensor],
@@ -55,13 +54,16 @@ def study_worst_case(
     """What the report shows of single samples, as plain data: of the test part, or else of the training part."""
     network, criteria = trained_network(model, train, weights), criteria_of(problem)
     parts = {"train": train, "test": test} if split.test_fraction > 0 else {"train": train}
-    measured = {
-        part: {
-            task.name: Measured(task, logits, criteria(task).loss.values(logits, task.targets).double(), criteria(task))
-            for task, logits in task_logits(network, data)
+    with torch.no_grad():  # not around the network's construction, which checks that it can be trained
+        measured = {
+            part: {
+                task.name: Measured(
+                    task, logits, criteria(task).loss.values(logits, task.targets).double(), criteria(task)
+                )
+                for task, logits in task_logits(network, data)
+            }
+            for part, data in parts.items()
         }
-        for part, data in parts.items()
-    }
     judged = list(parts)[-1]
     where = Where(table, rows[judged].numpy(), encoding, evaluation.hardest_samples)
     found = {}
