@@ -130,9 +130,14 @@ def test_the_report_is_made_from_what_was_tracked(benchmark: Benchmark) -> None:
         project.kedro("run", "--pipeline", "report")
     finally:
         moved.rename(stored)
-    page = (project.path / "docs" / "results.md").read_text()
+    folder = project.data / "08_reporting" / "benchmark"
+    page = (folder / "results.md").read_text()
     assert "## mine, product" in page
     assert "| mine | product | discretization_cooper | 0 | every trial failed; " in page
-    figures = {path.name for path in (project.path / "docs" / "figures" / "results").iterdir()}
+    figures = {path.name for path in (folder / "figures" / "results").iterdir()}
     assert figures == {"profiles.svg", "mine_product_kkt.svg", "mine_product_weights.svg"}
     assert not list(project.path.rglob(".partial*"))
+    assert not (project.path / "docs").exists()  # the project's own page is made on purpose only
+    project.kedro("run", "--pipeline", "report", params="report.to=docs")
+    assert "report.to=docs" in (project.path / "docs" / "results.md").read_text()
+    assert {path.name for path in (project.path / "docs" / "figures" / "results").iterdir()} == figures

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from idbpd.hooks.deferred import DeferredHook
 from idbpd.hooks.heartbeat import HeartbeatHook
+from idbpd.hooks.warnings import WarningsHook
 
 # Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
 os.environ["DO_NOT_TRACK"] = "true"
@@ -24,6 +25,7 @@ HOOKS = (
     DeferredHook("idbpd.tracking.hook", "TrackingHook"),
     DeferredHook("idbpd.tracking.retraining_hook", "RetrainingHook"),
     DeferredHook("idbpd.hooks.summary", "SummaryHook"),
+    WarningsHook(),
     DeferredHook("idbpd.hooks.compute", "ComputeHook"),
     DeferredHook("idbpd.hooks.configuration", "ConfigurationHook"),
     DeferredHook("idbpd.hooks.secrets", "SecretsHook"),

@@ -24,7 +24,8 @@ BENCHMARK = "benchmark"  # the parameters of the pipeline that works on several 
 # "asked" holds the block as it was requested.
 RESOLVES, REQUESTED_IN = "resolves", "requested_in"
 # The catalog needs these for paths and tags but cannot read parameters, so they are set in globals.yml.
-SET_GLOBALLY = {"dataset": "dataset", "seed": "seed", "training.method": "method"}  # parameter: name in globals.yml
+# By the name of the parameter, its name in globals.yml.
+SET_GLOBALLY = {"dataset": "dataset", "seed": "seed", "training.method": "method", "report.to": "report_to"}
 TOP_LEVEL = {"dataset": str, "seed": int}
 # The catalog takes these paths and addresses from the command line; no node uses them.
 SET_ON_COMMAND_LINE = {"input": str | None, "output": str | None, "model_uri": str | None}

@@ -2,15 +2,13 @@
 
 import hashlib
 import platform
-import shlex
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import torch
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_SOURCE_NAME
 
+from idbpd.experiment.execution import command_line, commit_of
 from idbpd.experiment.provenance import code_sha256, installed_packages, lock_sha256
 
 
@@ -19,7 +17,7 @@ def execution_tags(project: Path) -> dict[str, str]:
 
     ``mlflow.source.git.commit`` and ``git.dirty`` need a git repository, ``lock_sha256`` needs a lock file.
     """
-    command = f"{Path(sys.argv[0]).name} {shlex.join(sys.argv[1:])}".strip()
+    command = command_line()
     tags = {
         "command": command,
         MLFLOW_SOURCE_NAME: command,  # MLflow's list of runs has a column for it
@@ -37,14 +35,5 @@ def execution_tags(project: Path) -> dict[str, str]:
 
 def _git_tags(project: Path) -> dict[str, str]:
     """The commit, and whether the work tree differs from it; empty without a repository or git."""
-    try:
-        commit = _git(project, "rev-parse", "HEAD")
-        dirty = bool(_git(project, "status", "--porcelain"))
-    except (OSError, subprocess.CalledProcessError):
-        return {}
-    return {MLFLOW_GIT_COMMIT: commit, "git.dirty": str(dirty).lower()}
-
-
-def _git(project: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(project), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    commit = commit_of(project)
+    return {} if commit is None else {MLFLOW_GIT_COMMIT: commit.sha, "git.dirty": str(commit.dirty).lower()}

@@ -77,3 +77,30 @@ def test_curves_of_one_unit_share_it_and_curves_of_several_say_their_own() -> No
         "objective f [nats]",
         "worst-case loss,\nother task [variance of the target]",
     ]
+
+
+NEARLY_EQUAL = 0.6931 + 1e-4 * GENERATOR.normal(size=500)
+
+
+@pytest.mark.parametrize(
+    "losses", [NEARLY_EQUAL, np.full(30, 0.6931), np.full(3, -0.2)], ids=["nearly", "equal", "below"]
+)
+def test_losses_that_are_all_the_same_are_in_the_middle_of_the_axis(losses: NDArray[np.float64]) -> None:
+    """From zero they would be a line at the right end, which looks like nothing."""
+    bins = loss_bins(losses)
+    counts, edges = np.histogram(bins.placed(losses), bins.edges)
+    assert counts.sum() == len(losses)
+    middle = (np.median(losses) - edges[0]) / (edges[-1] - edges[0])
+    assert 0.3 < middle < 0.7
+    if np.ptp(losses) > 0:
+        assert (counts > 0).sum() > 10
+
+
+def test_a_limit_that_is_near_is_on_the_axis_and_a_far_one_is_not() -> None:
+    bins = loss_bins(NEARLY_EQUAL, [0.694, 0.75])
+    assert 0.694 < bins.edges[-1] < 0.7
+
+
+def test_few_samples_have_few_bins() -> None:
+    assert len(loss_bins(np.linspace(0, 1, 20)).edges) == 13
+    assert len(loss_bins(np.linspace(0, 1, 5000)).edges) == 51

@@ -1,26 +1,39 @@
 """Tasks of every kind in one model, from training to the report."""
 
+import html
 import json
 import math
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import mean_absolute_error, roc_auc_score
 
+from idbpd.datasets.table import TaskTable
 from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.certify import certify
 from idbpd.experiment.network import trained_network
+from idbpd.experiment.node_warnings import NodeWarnings
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.mtl import HEADLINE, KINDS, Meaning, MultiTaskData, Task
 from idbpd.pipelines.evaluation.groups import COLUMNS
 from idbpd.pipelines.evaluation.nodes import compare, draw_loss_distribution
-from idbpd.pipelines.evaluation.report import write_report
+from idbpd.pipelines.evaluation.page import write_report
+from idbpd.pipelines.evaluation.parameters import EvaluationParameters
+from idbpd.pipelines.evaluation.worst_case_study import study_worst_case
 from idbpd.pipelines.training.comparison_nodes import train_equal_weights, train_unconstrained
 from idbpd.pipelines.training.nodes import train_constrained
 from tests.pipelines.small_tasks import CALIBRATION, EXPERIMENT, MODEL, PROBLEM, TRAINING
 
 SPLIT = SplitParameters(test_fraction=0.5, seed=0)
+SHOWN = EvaluationParameters(hardest_samples=3)
+NUMBERS: dict[str, Any] = {
+    "numbers": [{"name": name, "median": 0.0, "gap": False} for name in "abcd"],
+    **{"categories": [], "dates": []},
+}
 NAMES = {kind: f"a {kind}" for kind in KINDS}
 
 
@@ -46,7 +59,14 @@ def _data(seed: int) -> MultiTaskData:
     )
 
 
-def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess() -> None:
+def _table(train: MultiTaskData, test: MultiTaskData) -> tuple[TaskTable, dict[str, torch.Tensor]]:
+    """The table that both parts could come from."""
+    features = torch.cat([train.features, test.features]).numpy()
+    table = TaskTable(features, tuple("abcd"), np.zeros((120, 1), dtype=np.int8), ("x",))
+    return table, {"train": torch.arange(60), "test": torch.arange(60, 120)}
+
+
+def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess(tmp_path: Path) -> None:
     train, test = _data(0), _data(1)
     threshold, start, alone = calibrate(train, CALIBRATION, EXPERIMENT)
     shared = (start, TRAINING, EXPERIMENT)
@@ -81,10 +101,31 @@ def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess() -> None
     assert [axes.get_xlabel().split("[")[1] for axes in figure.axes[:2]] == ["nats]", "variance of the target]"]
     figure.canvas.draw()
     page = write_report(
-        "mixed", verdicts, summary, comparison, pd.DataFrame(columns=COLUMNS), certificate, outcome, history, clock
+        "mixed",
+        certificate,
+        threshold,
+        outcome,
+        comparison,
+        labels,
+        pd.DataFrame(columns=COLUMNS),
+        verdicts,
+        history,
+        clock,
+        {"weight_decay": 0.001, "curve": []},
+        {"tasks": {}},
+        study_worst_case(
+            *_table(train, test), train, test, NUMBERS, weights, certificate, MODEL, PROBLEM, SPLIT, SHOWN
+        ),
+        NodeWarnings(tmp_path),
+        {},
+        tmp_path,
     )
-    assert page.index("<b>a binary</b> has priority") < page.index("<b>a number</b> keeps a limit")
-    assert all(sentence in page for sentence in verdicts["verdict"])
+    assert page.index("Make <strong><bdi>a binary</bdi></strong> as good as it can be") < page.index(
+        "<bdi>a number</bdi>"
+    )
+    assert all(
+        html.escape(sentence).replace("constrained", "this model", 1) in page for sentence in verdicts["verdict"]
+    )
 
 
 def test_a_column_of_the_comparison_that_has_no_meaning_for_a_task_is_empty() -> None:

@@ -13,10 +13,12 @@ from idbpd.pipelines.report.claims import judged
 from idbpd.pipelines.report.curves import curve
 from idbpd.pipelines.report.figures import draw_figures
 from idbpd.pipelines.report.page import write_page
+from idbpd.pipelines.report.parameters import ReportParameters
 from idbpd.pipelines.report.profile import profiles
 from idbpd.pipelines.report.tables import over_seeds, summarise
 
 METHODS = ("idbpd", "idbpd_paper", "idbpd_theorem2", "cooper_adam", "discretization_cooper")
+REPORT = ReportParameters(to="somewhere")
 GDMA = ("gdma_rho1", "gdma_rho2", "gdma_rho5", "gdma_rho10")
 
 
@@ -129,12 +131,13 @@ def test_verdicts_follow_the_numbers(cells: list[BenchmarkCell]) -> None:
 
 
 def test_the_page_says_who_is_ahead_who_failed_and_where_the_paper_stops(cells: list[BenchmarkCell]) -> None:
-    page = write_page(cells)
+    page = write_page(cells, REPORT)
+    assert "--params report.to=somewhere" in " ".join(page.split())
     assert re.search(r"CHD49 \| paper \| 0\.7000 \| 0\.8000 \(cooper_adam\) \| ahead", page)
     assert "| chd49 | paper | discretization_cooper | 2 | ValueError: no luck |" in page
     assert re.search(r"CHD49 \| paper \| 0\.25 \| 0\.5 \| gamma 0\.1 .*1\.0 s in 3 of 3 runs", page)
     behind = [_cell("idbpd", objective=0.9), _cell("cooper_adam", objective=0.8)]
-    assert "0.9000 | 0.8000 (cooper_adam) | **behind**" in write_page(behind)
+    assert "0.9000 | 0.8000 (cooper_adam) | **behind**" in write_page(behind, REPORT)
 
 
 @pytest.mark.parametrize(
@@ -153,16 +156,16 @@ def test_the_page_says_why_it_is_not_ahead(
         _cell(method, objective=objective, violation=violation, residual=residual)
         for method, (objective, violation, residual) in (("idbpd", ours), ("cooper_adam", other))
     ]
-    page = write_page(cells)
+    page = write_page(cells, REPORT)
     assert reason in page
-    assert "and why:" not in write_page([_cell("idbpd", objective=0.5, residual=1e-4), cells[1]])
+    assert "and why:" not in write_page([_cell("idbpd", objective=0.5, residual=1e-4), cells[1]], REPORT)
 
 
 def test_every_figure_of_the_page_is_drawn_and_always_the_same(cells: list[BenchmarkCell], tmp_path: Path) -> None:
     folder = FiguresDataset(folder=str(tmp_path / "figures"))
     folder.save(draw_figures(cells))
     first = {path.name: path.read_bytes() for path in folder.path.iterdir()}
-    assert set(re.findall(r"\(figures/results/(.*?)\)", write_page(cells))) == set(first)
+    assert set(re.findall(r"\(figures/results/(.*?)\)", write_page(cells, REPORT))) == set(first)
     (folder.path / "old.svg").write_text("of an earlier report")
     folder.save(draw_figures(cells))
     assert {path.name: path.read_bytes() for path in folder.path.iterdir()} == first

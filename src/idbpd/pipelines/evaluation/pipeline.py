@@ -13,7 +13,8 @@ from idbpd.pipelines.evaluation.nodes import (
     draw_loss_distribution,
     draw_worst_case_weights,
 )
-from idbpd.pipelines.evaluation.report import write_report
+from idbpd.pipelines.evaluation.page import write_report
+from idbpd.pipelines.evaluation.worst_case_study import study_worst_case
 
 
 def create_pipeline() -> Pipeline:
@@ -99,18 +100,43 @@ def create_pipeline() -> Pipeline:
                 name="draw_worst_case_weights",
             ),
             Node(
+                study_worst_case,
+                inputs={
+                    "table": "table",
+                    "rows": "rows",
+                    "train": "train",
+                    "test": "test",
+                    "encoding": "encoding",
+                    "weights": "weights",
+                    "certificate": "certificate",
+                    "model": "params:model",
+                    "problem": "problem",
+                    "split": "params:split",
+                    "evaluation": "params:evaluation",
+                },
+                outputs="worst_case_study",
+                name="study_worst_case",
+            ),
+            Node(
                 write_report,
-                inputs=[
-                    "params:dataset",
-                    "verdicts",
-                    "summary",
-                    "comparison",
-                    "group_quality",
-                    "certificate",
-                    "outcome",
-                    "history",
-                    "clock",
-                ],
+                inputs={
+                    "dataset": "params:dataset",
+                    "certificate": "certificate",
+                    "threshold": "threshold",
+                    "outcome": "outcome",
+                    "comparison": "comparison",
+                    "label_quality": "label_quality",
+                    "group_quality": "group_quality",
+                    "verdicts": "verdicts",
+                    "history": "history",
+                    "clock": "clock",
+                    "weight_decay": "weight_decay",
+                    "reserve": "reserve",
+                    "worst_case_study": "worst_case_study",
+                    "node_warnings": "node_warnings",
+                    "parameters": "parameters",
+                    "project_folder": "project_folder",
+                },
                 outputs="report",
                 name="write_report",
             ),

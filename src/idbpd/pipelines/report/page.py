@@ -12,6 +12,7 @@ from idbpd.pipelines.report import words
 from idbpd.pipelines.report.claims import FEASIBLE, PAPER, judged
 from idbpd.pipelines.report.figures import EXPERIMENTS
 from idbpd.pipelines.report.looks import DATASETS, title
+from idbpd.pipelines.report.parameters import ReportParameters
 from idbpd.pipelines.report.profile import TESTS, profiles
 from idbpd.pipelines.report.tables import over_seeds, shown
 
@@ -22,12 +23,12 @@ COMMIT = "mlflow.source.git.commit"
 WIDTH = 119
 
 
-def write_page(cells: list[BenchmarkCell]) -> str:
+def write_page(cells: list[BenchmarkCell], report: ReportParameters) -> str:
     """All sections, from what was tracked."""
     table = over_seeds(cells)
     places = _places(table)
     sections = [
-        words.OPENING.format(count=len(cells)),
+        words.OPENING.format(count=len(cells), to=report.to),
         _ahead(table, places),
         _claims(cells),
         _paper_grid(cells, table),

@@ -12,7 +12,7 @@ def create_pipeline() -> Pipeline:
     return Pipeline(
         [
             Node(draw_figures, inputs="benchmark_cells", outputs="result_figures", name="draw_figures"),
-            Node(write_page, inputs="benchmark_cells", outputs="result_page", name="write_page"),
+            Node(write_page, inputs=["benchmark_cells", "params:report"], outputs="result_page", name="write_page"),
         ]
     )
 

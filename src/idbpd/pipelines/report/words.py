@@ -5,7 +5,8 @@ OPENING = """\
 
 {count} runs: every method on every data set, from the same start, under the same thresholds, for the same number
 of seconds, judged by the same measure. This page is generated: `kedro run --pipeline benchmark` makes the runs,
-`kedro run --pipeline report` makes this page and its figures from what MLflow tracked of them. What is said of a
+`kedro run --pipeline report
+--params report.to={to}` makes this page and its figures from what MLflow tracked of them. What is said of a
 method follows from the numbers by rules that stand beside it. How it was measured stands [at the
 end](#how-it-was-measured)."""
 

@@ -3,7 +3,6 @@
 from kedro.pipeline import Node, Pipeline
 
 from idbpd.experiment.node_inputs import DIVISION, EXPERIMENT, Unbundled
-from idbpd.pipelines.weight_decay.figure import draw_weight_decay_curve
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
 
 
@@ -25,12 +24,6 @@ def create_pipeline() -> Pipeline:
                 },
                 outputs=["problem", "weight_decay", "validated_weights"],
                 name="settle_weight_decay",
-            ),
-            Node(
-                draw_weight_decay_curve,
-                inputs="weight_decay",
-                outputs="weight_decay_curve",
-                name="draw_weight_decay_curve",
             ),
         ]
     )
