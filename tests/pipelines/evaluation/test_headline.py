@@ -9,12 +9,20 @@ from idbpd.pipelines.evaluation.headline import overview, state_verdict
 RESIDUALS = {"stationarity": 1e-4, "infeasibility": 0.0, "slackness": 3e-4}
 LOSS = {"worst_case_loss": 0.64, "upper_bound": 0.67, "reference": 0.71, "rows": 300, "rows_needed": None}
 MEASURE = {"name": "accuracy", "value": 0.91, "bound": 0.88, "limit": 0.9}
+QUALITY = {
+    "test_churn_worst_case_loss": 0.45,
+    "test_churn_accuracy": 0.8,
+    "train_churn_worst_case_loss": 0.1,
+    "train_churn_accuracy": 0.99,
+}
 SOLVED = "The solver converged: the worst of the three KKT residuals is 3.0e-04."
 
 
 def _certificate(held_out: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
     tasks: dict[str, Any] = {"upsell": {}}
-    return {"status": "CONVERGED", "reason": "", "tasks": tasks, **RESIDUALS, "held_out": held_out, **more}
+    protects = {"churn": "", "upsell": ""}
+    found = {"status": "CONVERGED", "reason": "", "tasks": tasks, "protects": protects, **RESIDUALS}
+    return {**found, "held_out": held_out, **more}
 
 
 @pytest.mark.parametrize(
@@ -37,15 +45,26 @@ def _certificate(held_out: dict[str, Any] | None, **more: Any) -> dict[str, Any]
     ],
 )
 def test_every_limit_gets_its_verdict(record: dict[str, Any], line: str) -> None:
-    held_out = {"confidence": 0.95, "tasks": {"upsell": record}}
-    assert state_verdict(_certificate(held_out)) == f"{line}\n{SOLVED}"
+    held_out = {"confidence": 0.95, "tasks": {"upsell": record}, "guesses": {"churn": 0.6}}
+    first = "PRIORITY: churn on unseen data: accuracy 80.0%, worst-case loss 0.4500, 25% below that of a constant guess"
+    assert state_verdict(_certificate(held_out), QUALITY) == f"{first}\n{line}\n{SOLVED}"
+
+
+def test_a_priority_task_that_learnt_nothing_is_said_first() -> None:
+    held_out = {"confidence": 0.95, "tasks": {}, "guesses": {"churn": 0.452}}
+    text = state_verdict(_certificate(held_out), QUALITY)
+    first = "PRIORITY: churn on unseen data: accuracy 80.0%, worst-case loss 0.4500, NO BETTER than a constant guess"
+    assert text.startswith(f"{first} (0.4520)")
 
 
 def test_without_held_out_rows_nothing_is_claimed() -> None:
-    text = state_verdict(_certificate(None, status="MAX_STEPS", reason="the steps ran out"))
-    assert text.startswith("NOT SHOWN: no rows were held out")
+    text = state_verdict(_certificate(None, status="MAX_STEPS", reason="the steps ran out"), QUALITY)
+    assert text.startswith(
+        "PRIORITY: churn on the training data: accuracy 99.0%, worst-case loss 0.1000\nNOT SHOWN: no rows"
+    )
     assert text.endswith("MAX_STEPS (the steps ran out); the worst of the three KKT residuals is 3.0e-04.")
-    assert state_verdict(_certificate(None, tasks={})).startswith("No task has a limit.")
+    alone = _certificate(None, tasks={}, protects={"churn": ""})
+    assert "\nNo task has a limit.\n" in state_verdict(alone, QUALITY)
 
 
 def test_the_overview_has_the_verdict_and_few_values() -> None:

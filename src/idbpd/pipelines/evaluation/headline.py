@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from idbpd.experiment.shown import WORST_CASE, name_of, written
+from idbpd.experiment.thresholds import GUESSING
 
 MAIN_MEASURES = ("accuracy", "hit_rate", "mae", "roc_auc")  # the first that a task has
 RESIDUALS = ("stationarity", "infeasibility", "slackness")
 
 
-def state_verdict(certificate: dict[str, Any]) -> str:
-    """Whether the limits hold on unseen data, a sentence per task; and whether the solver came to an end."""
+def state_verdict(certificate: dict[str, Any], quality: dict[str, float]) -> str:
+    """How good the priority task is, whether the limits hold on unseen data, and whether the solver came to an end."""
     held_out = certificate["held_out"]
     if not certificate["tasks"]:
         lines = ["No task has a limit."]
@@ -19,7 +20,7 @@ def state_verdict(certificate: dict[str, Any]) -> str:
     else:
         share = f"{held_out['confidence']:.0%}"
         lines = [f"{record['verdict']}: {_task(task, record, share)}" for task, record in held_out["tasks"].items()]
-    return "\n".join([*lines, _solver(certificate)])
+    return "\n".join([_priority(certificate, quality), *lines, _solver(certificate)])
 
 
 def overview(certificate: dict[str, Any], quality: dict[str, float]) -> dict[str, Any]:
@@ -38,10 +39,31 @@ def overview(certificate: dict[str, Any], quality: dict[str, float]) -> dict[str
         if record["upper_bound"] is not None and record["reference"] > 0:
             values[f"limits/{task}"] = record["upper_bound"] / record["reference"]
     for task in certificate["protects"]:
-        known = next((name for name in MAIN_MEASURES if f"{part}_{task}_{name}" in quality), None)
+        known = _main_measure(task, part, quality)
         if known is not None:
             values[f"{part}/{task} {known}"] = quality[f"{part}_{task}_{known}"]
     return values
+
+
+def _priority(certificate: Mapping[str, Any], quality: Mapping[str, float]) -> str:
+    """How good the model is in what matters most."""
+    held_out = certificate["held_out"]
+    part, where = ("train", "the training data") if held_out is None else ("test", "unseen data")
+    task = next(name for name in certificate["protects"] if name not in certificate["tasks"])
+    known = _main_measure(task, part, quality)
+    measured = "" if known is None else f"{name_of(known)} {written(known, quality[f'{part}_{task}_{known}'])}, "
+    loss = quality[f"{part}_{task}_{WORST_CASE}"]
+    line = f"PRIORITY: {task} on {where}: {measured}{name_of(WORST_CASE)} {written(WORST_CASE, loss)}"
+    if held_out is None:
+        return line
+    guess = held_out["guesses"][task]
+    if not loss <= GUESSING * guess:
+        return f"{line}, NO BETTER than a constant guess ({written(WORST_CASE, guess)})"
+    return f"{line}, {1 - loss / guess:.0%} below that of a constant guess"
+
+
+def _main_measure(task: str, part: str, quality: Mapping[str, float]) -> str | None:
+    return next((name for name in MAIN_MEASURES if f"{part}_{task}_{name}" in quality), None)
 
 
 def _task(task: str, record: Mapping[str, Any], confidence: str) -> str:

@@ -39,7 +39,7 @@ def create_pipeline() -> Pipeline:
                 outputs="certificate",
                 name="certify",
             ),
-            Node(state_verdict, inputs="certificate", outputs="headline", name="state_verdict"),
+            Node(state_verdict, inputs=["certificate", "quality"], outputs="headline", name="state_verdict"),
             Node(
                 compare,
                 inputs={

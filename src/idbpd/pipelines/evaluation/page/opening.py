@@ -27,13 +27,19 @@ def asked(facts: Facts) -> Markup:
             "Make ",
             element("strong", name(facts.priority)),
             f" as good as it can be {_for_whom(facts)}",
-            joined([", while ", _enumerated(limits)]) if limits else "",
+            joined([", while ", _enumerated(limits), _beyond(facts)]) if limits else "",
             f". Learnt from {counted(rows['train'])} rows of ",
             element("strong", name(facts.dataset)),
             checked,
             ".",
         ]
     )
+
+
+def _beyond(facts: Facts) -> str:
+    """What is asked of limited tasks within their limits."""
+    share = facts.threshold.get("made_with", {}).get("problem.beyond_limits", 0.0)
+    return ", or better where that costs the first task little" if share else ""
 
 
 def _for_whom(facts: Facts) -> str:
