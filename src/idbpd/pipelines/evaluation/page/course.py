@@ -88,7 +88,8 @@ def _thinned(timed: pd.DataFrame) -> pd.DataFrame:
 def _panels(facts: Facts, timed: pd.DataFrame) -> list[tuple[object, list[Curve], float | None, bool]]:
     """Title, curves, limit, and whether the axis is logarithmic."""
     unit = f" in {facts.unit(facts.priority)}" if facts.unit(facts.priority) else ""
-    first = Curve(f"worst-case loss{unit}, with weight decay", timed["objective"].tolist(), "s1")
+    share = ", a share of the other tasks" if facts.beyond_limits else ""
+    first = Curve(f"worst-case loss{unit}, with weight decay{share}", timed["objective"].tolist(), "s1")
     panels: list[tuple[object, list[Curve], float | None, bool]] = [
         (joined([name(facts.priority), ": what is minimised"]), [first], None, False)
     ]

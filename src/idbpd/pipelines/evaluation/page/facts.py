@@ -100,6 +100,11 @@ class Facts:
         """The verdict on all limits."""
         return NOT_CHECKED if self.held_out is None else str(self.held_out["verdict"])
 
+    @property
+    def beyond_limits(self) -> float:
+        """The share that limited tasks have in the objective."""
+        return float(self.threshold.get("made_with", {}).get("problem.beyond_limits", 0.0)) if self.limited else 0.0
+
     def unit(self, task: str) -> str:
         """The unit of the losses of a task."""
         rows = self.comparison[self.comparison["task"].astype(str) == task]

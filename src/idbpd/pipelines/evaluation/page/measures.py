@@ -9,7 +9,7 @@ from idbpd.mtl import is_better
 from idbpd.pipelines.evaluation.page.facts import KINDS, THIS, Facts
 from idbpd.pipelines.evaluation.page.markup import Markup, details, element, joined, listed, name, section, table
 from idbpd.pipelines.evaluation.tables import OWN
-from idbpd.pipelines.evaluation.verdicts import BETTER, GUESS
+from idbpd.pipelines.evaluation.verdicts import BETTER, BROKEN, GAIN
 
 KEYS = ("model", "part", "task", "kind", "loss_unit")  # of the comparison; all other columns are measures
 MEAN_LOSS = "mean_loss"
@@ -18,20 +18,21 @@ LABEL_MEASURES = ("samples", "mean_loss", "hit_rate", "average_precision")
 
 
 def others(facts: Facts) -> Markup:
-    """Where other models are better, and which limits they break."""
-    said = [(about, sentence) for about, sentence in facts.verdicts.itertuples(index=False) if about != GUESS]
-    better = [sentence for about, sentence in said if about == BETTER]
-    broken = [sentence for about, sentence in said if about != BETTER]
-    if not said:
-        return section("others", "Next to other models", element("p", f"None of them is better on {facts.where}."))
+    """Where other models are better, where they are worse, and which limits they break, beyond chance."""
+    said: dict[str, list[str]] = {about: [] for about in (BETTER, GAIN, BROKEN)}
+    for about, sentence in facts.verdicts.itertuples(index=False):
+        if about in said:
+            said[about].append(sentence)
+    none_better = element("p", f"None of them is better on {facts.where} by more than chance.")
     parts: list[object] = []
-    if better:
-        parts += [element("h3", "Where another model is better"), listed(better)]
-    else:
-        parts.append(element("p", f"None of them is better on {facts.where}."))
-    if broken:
-        parts += [element("h3", "Which limits they break"), listed(broken)]
-    return section("others", "Next to other models", *parts)
+    for title, about in (
+        ("Where another model is better", BETTER),
+        ("Where this model is better", GAIN),
+        ("Which limits they break", BROKEN),
+    ):
+        if said[about]:
+            parts += [element("h3", title), listed(said[about])]
+    return section("others", "Next to other models", *([] if said[BETTER] else [none_better]), *parts)
 
 
 def quality(facts: Facts) -> Markup:

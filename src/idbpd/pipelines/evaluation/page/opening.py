@@ -38,8 +38,7 @@ def asked(facts: Facts) -> Markup:
 
 def _beyond(facts: Facts) -> str:
     """What is asked of limited tasks within their limits."""
-    share = facts.threshold.get("made_with", {}).get("problem.beyond_limits", 0.0)
-    return ", or better where that costs the first task little" if share else ""
+    return ", or better where that costs the first task little" if facts.beyond_limits else ""
 
 
 def _for_whom(facts: Facts) -> str:
