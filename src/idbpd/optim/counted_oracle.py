@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from idbpd.optim.bounds import Bounds
 from idbpd.optim.oracle import (
     AscentSteps,
+    BoundedOracle,
     CutOracle,
     Evaluation,
     Gradients,
@@ -107,11 +109,22 @@ class _WithVerification(CountedOracle):
         self._oracle.remind(worst_cases)
 
 
+class _WithBounds(CountedOracle):
+    """Of a `BoundedOracle`."""
+
+    _oracle: BoundedOracle
+
+    @property
+    def bounds(self) -> Bounds | None:
+        return self._oracle.bounds
+
+
 _ABILITIES = (
     (CutOracle, _WithCuts),
     (TermOracle, _WithTerms),
     (PromptOracle, _WithAttempts),
     (VerifyingOracle, _WithVerification),
+    (BoundedOracle, _WithBounds),
 )
 
 

@@ -38,9 +38,12 @@ class Bundle(NamedTuple):
         basis = self.gradients.to(torch.float64)
         return basis @ basis.T
 
-    def groups(self) -> list[Group]:
-        """The weights of the objective's worst cases, whose sum is 1, and those of all constraints."""
+    def groups(self, mirrored: int = 0) -> list[Group]:
+        """The weights of the objective's worst cases, whose sum is 1, and those of all constraints; ``mirrored`` more
+        rows follow, of equalities.
+        """
         others = [row for row, term in enumerate(self.terms) if term > 0]
+        others += range(len(self.terms), len(self.terms) + mirrored)
         return [Group(self.rows_of(0), 1.0), *([Group(others, math.inf)] if others else [])]
 
     def rows_of(self, term: int) -> list[int]:

@@ -40,6 +40,31 @@ def minimise_on_orthant(quadratic: Tensor, linear: Tensor, budget: float = math.
     return minimise_on_simplices(padded, torch.cat([linear, linear.new_zeros(1)]), [Group(range(n + 1), budget)])[:n]
 
 
+def minimise_signed(quadratic: Tensor, linear: Tensor, signed: int, budget: float = math.inf) -> Tensor:
+    """As `minimise_on_orthant`, but the last ``signed`` unknowns may have either sign; their sizes count in the sum."""
+    if signed == 0:
+        return minimise_on_orthant(quadratic, linear, budget)
+    Q, b = mirrored(quadratic, linear, signed)
+    return merged(minimise_on_orthant(Q, b, budget), signed)
+
+
+def mirrored(quadratic: Tensor, linear: Tensor, signed: int) -> tuple[Tensor, Tensor]:
+    """The program with the last ``signed`` unknowns as differences of two non-negative ones, the second ones at the
+    end. A second one has no negative reduced gradient while the first is free: never are both positive.
+    """
+    n = linear.numel()
+    places = [*range(n), *range(n - signed, n)]
+    signs = linear.new_ones(n + signed)
+    signs[n:] = -1.0
+    return quadratic[places][:, places] * torch.outer(signs, signs), linear[places] * signs
+
+
+def merged(z: Tensor, signed: int) -> Tensor:
+    """The unknowns of a mirrored program as they were."""
+    n = z.numel() - signed
+    return torch.cat([z[: n - signed], z[n - signed : n] - z[n:]])
+
+
 def _minimise_one(q: float, b: float, budget: float) -> float:
     """The closed form for one unknown. Without curvature the program is linear: all or nothing."""
     if q > 0:

@@ -79,6 +79,7 @@ class Step(NamedTuple):
     t: float
     before: Gradients
     after: Gradients
+    pull: Tensor | None = None  # v without what bounds on x hold, where there are any: s = -t H v is true of that
 
 
 class LearntMetric(NamedTuple):
@@ -122,10 +123,11 @@ def learn_scale(metric: Metric, step: Step) -> LearntMetric:
 
 def _changes(step: Step) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
     """v, y, and s's, s'y, y'y, s'v, v'v and the size of the terms that v is a sum of."""
-    s, weights, _, old, new = step
+    s, weights, _, old, new, pull = step
     w = weights.to(s)
     v = w[0] * old.f + w[1:] @ old.g
     y = w[0] * new.f + w[1:] @ new.g - v
+    v = v if pull is None else pull.to(v)
     norms = torch.linalg.vector_norm(torch.cat([old.f.unsqueeze(0), old.g]), dim=1)
     vectors = torch.stack([s, y, v]).to(torch.float64)
     (ss, sy, sv), (_, yy, _), (_, _, vv) = (row.unbind() for row in (vectors @ vectors.T).unbind())
