@@ -40,8 +40,10 @@ def lagrangian(problem: Problem, solution: Solution) -> Tensor:
 def assert_within(problem: Problem, x: Tensor) -> None:
     if problem.bounds is not None:
         low, high = problem.bounds
-        assert low is None or bool((x >= low).all())
-        assert high is None or bool((x <= high).all())
+        assert not isinstance(low, dict)
+        assert not isinstance(high, dict)
+        assert low is None or bool((x >= torch.as_tensor(low)).all())
+        assert high is None or bool((x <= torch.as_tensor(high)).all())
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)

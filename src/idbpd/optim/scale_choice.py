@@ -13,32 +13,34 @@ from idbpd.optim.method import Iterate
 from idbpd.optim.oracle import Oracle, TermOracle, bounds_of
 from idbpd.optim.scaling import Scaling, power_of_two
 
-_TINY = 1e-4  # slope below which a function may be small
-_LARGEST = 1e15  # factor
-_PROBES = 4
+_TINY = 1e-3  # slope below which a function may be small
+_ROUNDING = 1e-14  # slope that may be rounding
+_PROBES, _AROUND = 4, 0.1  # looks around the start, and how far
 _UNEVEN = 1e3  # ratio of the slopes along two variables beyond which their sizes are looked at
 _MOST_VARIABLES = 100  # whose sizes are looked at
-_NEAR, _FAR = 1e-3, 0.5  # shares of a variable's size: for a second derivative, and for a look around
+_LEAST_CHANGE = 1e-6  # share of the largest change of a term that that of another is at least taken for
+_NEAR = 1e-3  # share of a variable's size: for a second derivative
 
 
 def choose_scaling(oracle: Oracle, x: Tensor, first: Iterate, x_scale: Tensor | None, is_relative: bool) -> Scaling:
     """The units for a run from ``x``, where ``first`` is what the unscaled problem says there.
 
-    ``x_scale`` is the user's word on sizes. Where the tolerance ``is_relative``, all slopes at the start become one.
+    ``x_scale`` is the user's word on sizes. Where the tolerance ``is_relative``, the objective gets the slope one.
     """
-    if x_scale is not None:
-        size: Tensor | None = torch.exp2(x_scale.log2().round())
-    else:
-        size = _sizes_of_variables(oracle, x, first)
     # Looking would wait for a device, and in float32 rounding leaves no room for a stricter test.
     can_look = is_here(x) and x.dtype == torch.float64
-    slopes = _slopes(first, size) if is_relative or can_look else [1.0]
-    if is_relative:
-        factors = [power_of_two(min(max(1 / slope, 1 / _LARGEST), _LARGEST)) if slope > 0 else 1.0 for slope in slopes]
-    else:
-        factors = _factors(oracle, x, first, size, slopes) if can_look else [1.0]
+    size = None if x_scale is None else torch.exp2(x_scale.log2().round())
+    if size is None and can_look:
+        size = _sizes_of_variables(oracle, x, first)
+    if not can_look and not is_relative:
+        return Scaling(x=size)
+    steepest, is_tiny = _steepest(oracle, x, first, size)
+    factors = [
+        power_of_two(1 / slope) if slope > _ROUNDING and (tiny or (is_relative and term == 0)) else 1.0
+        for term, (slope, tiny) in enumerate(zip(steepest, is_tiny, strict=True))
+    ]
     chosen = Scaling(factors[0], tuple(factors[1:]), size, is_relative)
-    return Scaling() if chosen.is_plain else chosen
+    return Scaling(is_relative=is_relative) if chosen.is_plain else chosen
 
 
 def _slopes(iterate: Iterate, size: Tensor | None) -> list[float]:
@@ -49,55 +51,63 @@ def _slopes(iterate: Iterate, size: Tensor | None) -> list[float]:
     return found
 
 
-def _factors(oracle: Oracle, x: Tensor, first: Iterate, size: Tensor | None, slopes: list[float]) -> list[float]:
-    """Above 1 for terms whose slopes are all tiny, so that no residual is called smaller than it is."""
-    factors = [1.0] * len(slopes)
-    # Exactly 0 is a stationary point, or a term that does not matter.
-    tiny = {term for term, slope in enumerate(slopes) if 0.0 < slope < _TINY}
-    steepest = list(slopes)
+def _steepest(oracle: Oracle, x: Tensor, first: Iterate, size: Tensor | None) -> tuple[list[float], list[bool]]:
+    """The slope of every term, and whether it is tiny at the start and around it. Factors of tiny ones are above 1, so
+    that no residual is called smaller than it is.
+    """
+    steepest = _slopes(first, size)
+    is_tiny = [slope < _TINY for slope in steepest]
     unit = x.new_ones(x.shape) if size is None else size
     for seed in range(_PROBES):
-        if not tiny:
-            return factors
-        found = _looked(oracle, x + (unit + x.abs()) * _random(x, seed), first, size)
-        tiny = {term for term in tiny if found[term] < _TINY}
-        steepest = [max(pair) for pair in zip(steepest, found, strict=True)]
-    for term in tiny:
-        factors[term] = power_of_two(min(1.0 / steepest[term], _LARGEST))
-    return factors
+        if not any(is_tiny):
+            break
+        found = _looked(oracle, x + _AROUND * (unit + x.abs()) * _random(x, seed), first, size)
+        steepest = [max(pair) if tiny else pair[0] for *pair, tiny in zip(steepest, found, is_tiny, strict=True)]
+        is_tiny = [tiny and slope < _TINY for tiny, slope in zip(is_tiny, found, strict=True)]
+    return steepest, is_tiny
 
 
 def _sizes_of_variables(oracle: Oracle, x: Tensor, first: Iterate) -> Tensor | None:
     """A size per variable where they are very different: over it the terms change by about one, or turn round."""
     rows = first.gradients.rows.double()
     d = x.numel()
-    if not is_here(x) or x.dtype != torch.float64 or not 1 < d <= _MOST_VARIABLES or not bool(rows.isfinite().all()):
+    if not 1 < d <= _MOST_VARIABLES or not bool(rows.isfinite().all()):
         return None
-    slopes = rows.abs().amax(0)
-    if not _is_uneven(slopes) or not isinstance(oracle, TermOracle):
+    slopes = rows.abs()
+    is_suspect = any(_is_uneven(some) for some in (slopes.amax(0), *slopes))
+    if not is_suspect or not isinstance(oracle, TermOracle):
         return None
-    points, bounds = first.evaluation.maximisers.points, bounds_of(oracle)
-    changes = torch.zeros_like(slopes)
-    for i in (slopes > 0).nonzero().flatten().tolist():
-        step = torch.zeros_like(x)
-        step[i] = _NEAR / slopes[i]
-        step = step if bounds is None or bool(x[i] + step[i] <= bounds.high[i]) else -step
-        _, there = oracle.linearise(x + step, range(len(points)), points)
-        bend = (there[:, i] - rows[:, i]).abs().amax() / step[i].abs()
-        changes[i] = bend.sqrt() if bool(bend.isfinite()) else 0.0
-    steepness = torch.maximum(slopes, changes)
+    steepness = _steepness(oracle, x, first, rows)
     if not _is_uneven(steepness):
         return None
     is_known = steepness > 0
     middle = steepness[is_known].log().mean().exp()
-    steepness = torch.where(is_known, steepness, middle)
-    for seed in range(2):
-        there = x + _FAR / steepness * _random(x, seed)
-        there = there if bounds is None else bounds.project(there)
-        found = oracle.differentiate(oracle.evaluate(there, first.evaluation.maximisers)).rows.abs().amax(0)
-        # A variable along which something far steeper is near is smaller than it seemed.
-        steepness = torch.where((found > _UNEVEN * steepness) & found.isfinite(), found, steepness)
-    return torch.exp2((-steepness.log2()).round())
+    return torch.exp2((-torch.where(is_known, steepness, middle).log2()).round())
+
+
+def _steepness(oracle: TermOracle, x: Tensor, first: Iterate, rows: Tensor) -> Tensor:
+    """One over the length of each variable: that over which a term changes as much as it does over others, by its slope
+    or by its curvature.
+    """
+    points, bounds = first.evaluation.maximisers.points, bounds_of(oracle)
+    bends = torch.zeros_like(rows)
+    slopes, places = rows.abs().amax(0).tolist(), x.abs().tolist()
+    for i, (slope, place) in enumerate(zip(slopes, places, strict=True)):
+        step = torch.zeros_like(x)
+        step[i] = _NEAR * (place or (min(1.0, 1.0 / slope) if slope > 0 else 1.0))
+        step = step if bounds is None or bool(x[i] + step[i] <= bounds.high[i]) else -step
+        _, there = oracle.linearise(x + step, range(len(points)), points)
+        change = (there[:, i] - rows[:, i]).abs()
+        is_seen = change.isfinite() & (change > 1e-12 * rows[:, i].abs())
+        bends[:, i] = torch.where(is_seen, change / step[i].abs(), 0.0)
+    # By how much each term changes over one length of the variables: a quadratic tells, a linear one by its value.
+    turns = torch.where(bends > 0, rows.square() / bends, 0.0).amax(1)
+    values = torch.cat([first.evaluation.f.reshape(1), first.evaluation.g]).abs()
+    least = _LEAST_CHANGE * torch.maximum(turns, values).amax()
+    is_bent = (bends > 0).any(1)
+    change = torch.where(is_bent, torch.maximum(turns, least), values).unsqueeze(1)
+    steepness = torch.maximum(rows.abs() / change, (bends / change).sqrt())
+    return torch.where((change >= least) & steepness.isfinite(), steepness, 0.0).amax(0)
 
 
 def _is_uneven(slopes: Tensor) -> bool:
