@@ -16,7 +16,7 @@ from idbpd.optim.inner.search import Answer, Task
 from idbpd.optim.knowledge import Known
 from idbpd.optim.problem import Function, Problem
 from idbpd.optim.scaling import Scaling
-from idbpd.optim.sets import ConvexSet
+from idbpd.optim.sets import ConvexSet, Product
 
 _PAIRS = 64  # of points between which concavity is tested
 
@@ -34,11 +34,15 @@ class Term(NamedTuple):
 def terms_of(problem: Problem, scaling: Scaling) -> list[Term]:
     """All terms, the objective first, each multiplied by its factor."""
     objective = _times(scaling.objective, problem.objective)
-    terms = [Term("objective", objective, problem.over, problem.concave, problem.maximise)]
+    terms = [Term("objective", objective, _simplified(problem.over), problem.concave, problem.maximise)]
     for i, one in enumerate(problem.constraints):
         psi = _times(scaling.factor(i), one.psi)
-        terms.append(Term(f"constraints[{i}].psi", psi, one.over, one.concave, one.maximise))
+        terms.append(Term(f"constraints[{i}].psi", psi, _simplified(one.over), one.concave, one.maximise))
     return terms
+
+
+def _simplified(over: ConvexSet | None) -> ConvexSet | None:
+    return over.simplified() if isinstance(over, Product) else over
 
 
 def _times(factor: float, function: Function) -> Function:
