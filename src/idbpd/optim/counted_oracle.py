@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from idbpd.optim.bounds import Bounds
+from idbpd.optim.deadline import Deadline
 from idbpd.optim.oracle import (
     AscentSteps,
     BoundedOracle,
@@ -26,9 +27,9 @@ from idbpd.optim.oracle import (
 class CountedOracle:
     """Counts evaluations and gradients."""
 
-    def __init__(self, oracle: Oracle) -> None:
-        """Nothing is counted yet."""
-        self._oracle = oracle
+    def __init__(self, oracle: Oracle, deadline: Deadline | None = None) -> None:
+        """Nothing is counted yet. No evaluation begins after the deadline."""
+        self._oracle, self._deadline = oracle, deadline or Deadline()
         self.evaluations = 0
         self.gradients = 0
 
@@ -43,6 +44,7 @@ class CountedOracle:
 
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
         """One evaluation."""
+        self._deadline.check()
         self.evaluations += 1
         return self._oracle.evaluate(x, warm, steps)
 
@@ -87,6 +89,7 @@ class _WithAttempts(CountedOracle):
     _oracle: PromptOracle
 
     def attempt(self, x: Tensor, warm: Maximisers) -> Evaluation:
+        self._deadline.check()
         self.evaluations += 1
         return self._oracle.attempt(x, warm)
 
@@ -128,8 +131,8 @@ _ABILITIES = (
 )
 
 
-def counted(oracle: Oracle) -> CountedOracle:
+def counted(oracle: Oracle, deadline: Deadline | None = None) -> CountedOracle:
     """``oracle`` with its calls counted, and with its own abilities."""
     kinds = tuple(kind for protocol, kind in _ABILITIES if isinstance(oracle, protocol))
-    made: CountedOracle = type("CountedOracle", (*kinds, CountedOracle), {})(oracle)
+    made: CountedOracle = type("CountedOracle", (*kinds, CountedOracle), {})(oracle, deadline)
     return made

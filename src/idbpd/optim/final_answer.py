@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from idbpd.optim.counted_oracle import CountedOracle
+from idbpd.optim.deadline import Deadline, OutOfTimeError
 from idbpd.optim.device_reads import read
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.knowledge import Known
@@ -28,6 +29,7 @@ def final_answer(
     ending: Verdict,
     verification: Verification | None,
     tolerance: float,
+    deadline: Deadline,
 ) -> Solution:
     """The answer, with its certificate computed at the very point that is returned."""
     status, reason = ending
@@ -45,17 +47,14 @@ def final_answer(
             multipliers = best_multipliers(evaluation.g, gradients, equalities, sides)
         found = residuals(evaluation.g, gradients, multipliers, equalities, sides)
     known, remarks = _known(evaluation), tuple[str, ...]()
-    if verification is None and isinstance(oracle, VerifyingOracle) and status is not Status.DIVERGED:
-        verification = oracle.verify(evaluation, INNER * tolerance)
+    if isinstance(oracle, VerifyingOracle) and status is not Status.DIVERGED:
+        verification = _verified_in_time(oracle, evaluation, verification, INNER * tolerance, deadline)
+        if verification is None:
+            evaluation, known = _unverified(evaluation)
+            remarks = (f"the time limit of {deadline.seconds:g} seconds has passed before worst cases were verified",)
     if verification is not None:
-        is_higher = verification.is_higher
-        for _ in range(_AGAIN):
-            if not (verification.is_higher and isinstance(oracle, VerifyingOracle)):
-                break
-            # What a search has found on the way need not be the highest.
-            verification = oracle.verify(verification.evaluation, INNER * tolerance)
         known, remarks = verification.known, verification.remarks
-        if is_higher:
+        if verification.is_higher:
             evaluation = verification.evaluation
             gradients = oracle.differentiate(evaluation)
             multipliers = best_multipliers(evaluation.g, gradients, equalities, sides)
@@ -96,6 +95,32 @@ def final_answer(
         equality_multipliers=answer.equality_multipliers,
         bound_multipliers=None if answer.bound_multipliers is None else layout.restore(answer.bound_multipliers),
     )
+
+
+def _verified_in_time(
+    oracle: VerifyingOracle, evaluation: Evaluation, before: Verification | None, tolerance: float, deadline: Deadline
+) -> Verification | None:
+    """What is known of the worst cases of the point that is returned; None where the time does not allow to know."""
+    found = before
+    try:
+        with deadline:
+            found = found or oracle.verify(evaluation, tolerance)
+            is_higher = found.is_higher
+            for _ in range(_AGAIN):
+                if not found.is_higher:
+                    break
+                # What a search has found on the way need not be the highest.
+                found = oracle.verify(found.evaluation, tolerance)
+            return found._replace(is_higher=is_higher)
+    except OutOfTimeError:
+        return found
+
+
+def _unverified(evaluation: Evaluation) -> tuple[Evaluation, tuple[Known, ...]]:
+    """Worst cases as a local search has left them."""
+    known = tuple(Known.EXACT if point is None else Known.LOCAL for point in evaluation.maximisers.points)
+    is_local = torch.tensor([one is Known.LOCAL for one in known], device=evaluation.error.device)
+    return evaluation._replace(error=torch.where(is_local, torch.inf, evaluation.error)), known
 
 
 def _known(evaluation: Evaluation) -> tuple[Known, ...]:

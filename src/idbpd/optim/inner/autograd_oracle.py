@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.bounds import Bounds
+from idbpd.optim.deadline import Deadline
 from idbpd.optim.device_reads import is_here, read
 from idbpd.optim.enclosure.degree import degree_of
 from idbpd.optim.enclosure.tape import record
@@ -42,12 +43,14 @@ class AutogradOracle:
         scaling: Scaling = _PLAIN,
         equality_counts: Sequence[int] = (),
         bounds: Bounds | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         """Take the functions and sets of ``problem`` and the ``layout`` in which its functions want ``x``. ``effort``
         says how hard to look for global worst cases when they are asked for. The oracle answers in the units of
         ``scaling``; ``bounds`` are in those of the user.
         """
         self._layout, self._effort, self._scaling = layout, effort, scaling
+        self._deadline = deadline or Deadline()
         self._terms = terms_of(problem, scaling)
         self._equalities = Equalities(problem, layout, equality_counts, scaling)
         self._bounds = None if bounds is None else Bounds(*(scaling.inward(bound) for bound in bounds))
@@ -107,7 +110,7 @@ class AutogradOracle:
                 continue
             f = InnerFunction(self._at(evaluation.x, term))
             higher = numbers[i] + 10 * tolerance + 1e-9 * abs(numbers[i])
-            task = Task(f, term.over, tolerance, self._effort, higher)
+            task = Task(f, term.over, tolerance, self._effort, higher, self._deadline)
             answer, remark = verified(term, task, term.over.project(point))
             known[i] = answer.known
             errors[i] = torch.full_like(errors[i], answer.error)
@@ -261,9 +264,10 @@ class AutogradOracle:
     def _at(self, x: Tensor, term: Term) -> Callable[[Tensor | None], Tensor]:
         """A term at a fixed ``x`` as a function of its second argument, checked to return one number."""
         point = self._layout.restore(self._scaling.outward(x))
-        name, function = term.name, term.function
+        name, function, deadline = term.name, term.function, self._deadline
 
         def value(argument: Tensor | None) -> Tensor:
+            deadline.check()
             result = function(point) if argument is None else function(point, argument)
             if not isinstance(result, Tensor):
                 raise TypeError(f"{name} must return a tensor with one element, got {type(result).__name__}")

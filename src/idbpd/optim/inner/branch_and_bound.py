@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.deadline import Deadline
 from idbpd.optim.enclosure.enclose import enclose
 from idbpd.optim.enclosure.jets import Frame
 from idbpd.optim.enclosure.tape import Tape
@@ -102,6 +103,7 @@ def branch_and_bound(
     budget: int,
     tidy: Ascent | None = None,
     enough: float = math.inf,
+    deadline: Deadline | None = None,
 ) -> Bounded:
     """Split until no box can hold a point more than ``tolerance`` above the best one, or the budget of boxes is spent.
 
@@ -112,6 +114,8 @@ def branch_and_bound(
     low, high = domain.low.unsqueeze(0), domain.high.unsqueeze(0)
     low, high, upper, axis = search.bounds(low, high)
     while upper.numel() and search.boxes < budget and search.value <= enough:
+        if deadline is not None:
+            deadline.check()
         order = upper.argsort(descending=True)
         now, later = order[:_AT_ONCE], order[_AT_ONCE:]
         parts = search.split(low[now], high[now], axis[now])

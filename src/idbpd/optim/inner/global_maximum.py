@@ -171,7 +171,8 @@ def _of_parts(task: Task, parts: list[list[int]], best: Best) -> Answer:
     for part in parts:
         reduced = on_part(task.f.function, task.over, at, part)
         start = at.flatten()[part]
-        inner = Task(InnerFunction(reduced.function), reduced.over, task.tolerance / len(parts), task.effort)
+        inner = task._replace(f=InnerFunction(reduced.function), over=reduced.over, enough=math.inf)
+        inner = inner._replace(tolerance=task.tolerance / len(parts))
         found = global_maximum(inner, start)
         at = task.over.project(reduced.point(found.point))
         known, error = known.weaker(found.known), error + found.error
@@ -190,7 +191,7 @@ def _over_factors(task: Task, over: Product, best: Best) -> Answer:
     at, known, error = best.point, Known.EXACT, 0.0
     for number, factor in enumerate(over.factors):
         function = InnerFunction(on_factor(task.f.function, over, at, number))
-        inner = Task(function, factor, task.tolerance / len(over.factors), task.effort)
+        inner = task._replace(f=function, over=factor, enough=math.inf, tolerance=task.tolerance / len(over.factors))
         found = global_maximum(inner, over.split(at)[number])
         at = replaced(over, at, number, found.point)
         known, error = known.weaker(found.known), error + found.error
@@ -226,7 +227,9 @@ def _by_boxes(task: Task, tape: Tape, domain: Domain, best: Best, shape: Shape) 
     best.climb_from(task, spread_points(task.over, like, 16), climbs=1)
     numbers = Frame(domain.low.numel(), 2).size * sum(shape.numel() for one in tape.operations for shape in one.shapes)
     budget = int(task.effort * min(_BOXES, 1 + _WORK / numbers))
-    found: Bounded = branch_and_bound(tape, domain, inward(best.point), task.tolerance, budget, uphill, task.enough)
+    found: Bounded = branch_and_bound(
+        tape, domain, inward(best.point), task.tolerance, budget, uphill, task.enough, task.deadline
+    )
     best.offer(outward(found.point))
     error = max(found.upper - best.value, 0.0)
     rounding = 64.0 * torch.finfo(like.dtype).eps * (1.0 + abs(best.value))

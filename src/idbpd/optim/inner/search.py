@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from idbpd.optim.deadline import Deadline
 from idbpd.optim.device_reads import read
 from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.inner.maximise import climb
@@ -22,6 +23,7 @@ class Task(NamedTuple):
     tolerance: float  # to which the maximum is wanted
     effort: float
     enough: float = math.inf  # a value beyond which no proof is wanted: the point is not the answer anyway
+    deadline: Deadline = Deadline()
 
 
 class Answer(NamedTuple):
