@@ -107,7 +107,9 @@ def begun(
     scaling = Scaling()
     # Algorithm 1 takes a problem as it is; an oracle that is no `Problem` answers for its own units.
     if isinstance(oracle, VerifyingOracle) and isinstance(method, RevisingMethod):
+        counts = oracle.evaluations, oracle.gradients
         scaling = choose_scaling(oracle, x, method.iterate(first), *units)
+        oracle.evaluations, oracle.gradients = counts  # a few looks around, not counted, as verifications are not
     if not scaling.is_plain:
         oracle = oracle_of(scaling)
         first = method.init(oracle, scaling.inward(x))
