@@ -97,7 +97,7 @@ def _no_newton(off: Off) -> None:
 
 
 _REFINED = "solved + torch.linalg.solve_ex(system, right - system @ solved)[0]"
-_TOO_LOW = "(found.g - point.g - model.foreseen_change(found.proposal, point.g)[1:]).clamp(min=0)"
+_TOO_LOW = "_margin(found.g - point.g - model.foreseen_change(found.proposal, point.g)[1:], equalities)"
 _LEARNT = "kept, memory)"
 
 SWITCHES = [
