@@ -255,3 +255,19 @@ def test_problems_that_mean_nothing() -> None:
         solve(Problem(lambda x: x @ x, equalities=[lambda x: 1.0]), at(0.5))  # type: ignore[list-item, return-value]  # noqa: ARG005
     with pytest.raises(ValueError, match="x0 has not; x0 has a"):
         solve(Problem(lambda x: x["a"] @ x["a"], bounds=({"b": 0}, None)), {"a": at(1)})
+
+
+def test_an_objective_without_a_lower_bound_within_the_bounds() -> None:
+    solution = solve(Problem(lambda x: -x[0] + x[1] ** 2, bounds=(0, None)), at(0, 1))
+
+    assert solution.status is Status.DIVERGED
+    assert solution.evaluations <= 100
+
+
+def test_variables_that_are_held() -> None:
+    fixed = Problem(lambda x: (x - 2).square().sum(), bounds=(at(1, -math.inf, 0), at(1, math.inf, 1)))
+
+    solution = solve(fixed, at(0, 0, 0))
+
+    torch.testing.assert_close(solution.x, at(1, 2, 1), rtol=0, atol=1e-7)
+    torch.testing.assert_close(solution.bound_multipliers, at(-2, 0, -2), rtol=0, atol=1e-6)

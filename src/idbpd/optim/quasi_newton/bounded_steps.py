@@ -62,8 +62,8 @@ class BoundedSteps:
         self._low, self._high = ((bound - x).double() for bound in bounds)
         self._noise = 4 * torch.finfo(x.dtype).eps * x.abs().double()
         self._gradients = gradients.double()
-        self._scale = metric.scale
         S, Y = metric.steps.double(), metric.changes.double()
+        self._metric, self._scale = metric._replace(steps=S, changes=Y), metric.scale
         self._basis = torch.cat([S / self._scale, Y])
         lower = metric.cross.tril(-1)
         upper = torch.cat([S @ S.T / self._scale, lower], dim=1)
@@ -78,10 +78,11 @@ class BoundedSteps:
         for rounds in range(_MOST_ROUNDS):
             d, weights, gram = self._on_face(t, values, dual, held)
             pressing = weights.to(d) @ self._gradients
-            bend = self._curved(d) / t
+            is_free = ~(held.at_low | held.at_high)
+            # Where nothing is held, d = -t H v, and B d is known without B.
+            bend = -pressing if bool(is_free.all()) else self._curved(d) / t
             slack = _ROUNDING * (pressing.abs() + bend.abs())
             pressing = pressing + bend
-            is_free = ~(held.at_low | held.at_high)
             may_leave = rounds < _ROUNDS
             following = _Held(
                 (is_free & (d < self._low - self._noise)) | (held.at_low & ((pressing > -slack) | (not may_leave))),
@@ -91,8 +92,9 @@ class BoundedSteps:
                 break
             held = following
         self._held = held
-        d = d.clamp(min=self._low, max=self._high)
-        bend = self._curved(d) / t
+        inside = d.clamp(min=self._low, max=self._high)
+        if not bool((inside == d).all()):
+            d, bend = inside, self._curved(inside) / t
         change, bent = read(self._gradients @ d, 0.5 * d @ bend)
         return BoundedStep(weights, d, -bend, gram, change, float(bent))
 
@@ -107,8 +109,10 @@ class BoundedSteps:
         face = self._face_of(held)
         at_bounds = torch.where(held.at_low, self._low, torch.where(held.at_high, self._high, 0.0))
         # What the held variables do to the gradient of the others through B.
-        bent = torch.where(face.is_free, self._curved(at_bounds) / t, 0.0)
-        moved = self._inverse(face.is_free, face.inner, bent.unsqueeze(0))[0]
+        moved = torch.zeros_like(at_bounds)
+        if bool((at_bounds != 0).any()):
+            bent = torch.where(face.is_free, self._curved(at_bounds) / t, 0.0)
+            moved = self._inverse(face.is_free, face.inner, bent.unsqueeze(0))[0]
         (shift,) = read(self._gradients @ (at_bounds - t * moved))
         weights = dual(face.gram, values + shift)
         return at_bounds - t * (weights.to(moved) @ face.rows + moved), weights, face.gram
@@ -117,11 +121,11 @@ class BoundedSteps:
         if self._face is not None and self._face[0].same(held):
             return self._face[1]
         is_free = ~(held.at_low | held.at_high)
-        inner = None
-        if self._middle.numel():
+        inner, is_whole = None, bool(is_free.all())
+        if self._middle.numel() and not is_whole:
             basis = torch.where(is_free, self._basis, 0.0)
             inner = self._middle - self._scale * (basis @ basis.T)
-        rows = self._inverse(is_free, inner, self._gradients)
+        rows = self._metric.apply(self._gradients) if is_whole else self._inverse(is_free, inner, self._gradients)
         gram = rows @ self._gradients.T
         face = _Face(is_free, inner, rows, read((gram + gram.T) / 2)[0])
         self._face = (held, face)
