@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import index, number
+from idbpd.optim.qp.few_unknowns import MOST_UNKNOWNS, minimise_few, ridge
 
 _EPS = torch.finfo(torch.float64).eps
 
@@ -52,8 +53,10 @@ def minimise_on_simplices(quadratic: Tensor, linear: Tensor, groups: Sequence[Gr
 
     Over groups with an infinite total the program must be bounded below.
     """
+    if linear.numel() <= MOST_UNKNOWNS:
+        return linear.new_tensor(minimise_few(quadratic.tolist(), linear.tolist(), groups))
     finite = [group for group in groups if math.isfinite(group.total)]
-    ridged = quadratic + torch.diag(_ridge(quadratic.diagonal(), linear, finite))
+    ridged = quadratic + torch.diag(linear.new_tensor(ridge(quadratic.diagonal().tolist(), linear.tolist(), finite)))
     # Unknowns are brought to a common size, or one threshold would mean nothing for some of them.
     size = ridged.diagonal().clamp(min=0).sqrt()
     size = torch.where(size > 0, size, 1.0)
@@ -73,20 +76,6 @@ def minimise_on_simplices(quadratic: Tensor, linear: Tensor, groups: Sequence[Gr
             break
         free.append(entering)
     return z / size
-
-
-def _ridge(diagonal: Tensor, linear: Tensor, finite: Sequence[Group]) -> Tensor:
-    """A trace of curvature for every unknown, so that no system is singular.
-
-    With curvature: a share of it, which chooses between columns that depend on each other. Without, as for the unused
-    part of a budget: so little that the steepest slope leads far beyond the total, and what the total costs is nothing.
-    """
-    steepest, largest = number(linear.abs().amax()), number(diagonal.amax())
-    plain = steepest if steepest > 0 else largest if largest > 0 else 1.0
-    faint = torch.full_like(linear, plain)
-    for members, total in finite:
-        faint[list(members)] = plain / max(total, 1.0) if steepest > 0 else plain
-    return 64 * _EPS * torch.where(diagonal > 0, diagonal, faint)
 
 
 def _entering(Q: Tensor, b: Tensor, sums: Tensor, z: Tensor, free: list[int]) -> int | None:
