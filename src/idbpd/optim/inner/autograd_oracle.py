@@ -13,6 +13,7 @@ from idbpd.optim.enclosure.tape import record
 from idbpd.optim.inner.exact import exact_maximum, is_strict_quadratic
 from idbpd.optim.inner.function import InnerFunction, Maximum, PointFunction
 from idbpd.optim.inner.maximise import climb
+from idbpd.optim.inner.number_term import NumberLandscape, NumberTerm, maximise_term, number_term, true_maximum
 from idbpd.optim.inner.quadratic_over_ball import over_ball
 from idbpd.optim.inner.search import Task
 from idbpd.optim.inner.terms import Term, stated_maximum, terms_of, verified
@@ -38,6 +39,7 @@ class AutogradOracle:
         self._terms = terms_of(problem, scale)
         self._memory: list[list[Tensor]] = [[] for _ in self._terms]
         self._degrees: list[float | None] = [None] * len(self._terms)  # in y or w; None before it is known
+        self._numbers: list[NumberTerm | None] = [None] * len(self._terms)  # of terms with few variables
 
     @property
     def constraint_count(self) -> int:
@@ -134,14 +136,46 @@ class AutogradOracle:
         if own is not None:
             stated = own(self._layout.restore(x))
             return stated_maximum(self._terms[i].name, InnerFunction(function), over, stated, start)
-        found = self._quadratic(i, function, over, over.project(start))
+        start = over.project(start)
+        if self._degrees[i] is None:
+            self._read_operations(i, x, function, over, start)
+        found = self._by_numbers(i, x, function, over, start) or self._quadratic(i, function, over, start)
         return self._climbed(i, InnerFunction(function), over, start) if math.isinf(found.error) else found
+
+    def _read_operations(self, i: int, x: Tensor, function: PointFunction, over: ConvexSet, start: Tensor) -> None:
+        """Look at the operations of a term before its first maximum."""
+        term = self._terms[i]
+        self._numbers[i] = in_numbers = number_term(lambda x, point: self._at(x, term)(point), x, over, start)
+        if in_numbers is not None:
+            self._degrees[i] = in_numbers.degree
+            return
+        tape = record(function, start)
+        # Without a tape only tests speak for a quadratic: enough on the way, not for a certificate.
+        self._degrees[i] = 2.0 if tape is None else degree_of(tape)
+
+    def _by_numbers(
+        self, i: int, x: Tensor, function: PointFunction, over: ConvexSet, start: Tensor
+    ) -> Maximum | None:
+        """The maximum of a term with few variables; None where it takes tensors."""
+        term = self._numbers[i]
+        if term is None:
+            return None
+        try:
+            land = NumberLandscape(term, x.tolist(), over, start)
+        except (ArithmeticError, ValueError):
+            return None
+        found = maximise_term(land, term.degree, [start, *self._memory[i]], is_concave=self._terms[i].concave)
+        if found is None or not found.quality.is_good:
+            return None
+        maximum = true_maximum(InnerFunction(function), land, found)
+        if maximum is None:
+            self._numbers[i] = None  # the term does not do everywhere what was recorded
+        return maximum
 
     def _quadratic(self, i: int, function: PointFunction, over: ConvexSet, start: Tensor) -> Maximum:
         """The maximum of a function that is a quadratic in y or w; the error is infinite where it is none."""
         if self._degrees[i] is None:
             tape = record(function, start)
-            # Without a tape only tests speak for a quadratic: enough on the way, not for a certificate.
             self._degrees[i] = 2.0 if tape is None else degree_of(tape)
         f = InnerFunction(function)
         if self._degrees[i] == math.inf or start.numel() == 0:

@@ -6,13 +6,13 @@ corners is the check.
 """
 
 import itertools
+from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from idbpd.optim.device_reads import number, read, truth
-from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.sets import Ball, Box, Simplex, Space
 from idbpd.optim.sets.base import ConvexSet
 
@@ -25,8 +25,16 @@ _MOST_NUMBERS = 4_000_000  # in the points of one look
 _WINDOW = 10.0  # how far to look from the point at hand along an unbounded direction, in units of its size
 
 
+class Valued(Protocol):
+    """A function that is known at many points at once."""
+
+    def values(self, points: Tensor, batched: bool) -> Tensor:
+        """The values at a batch of points."""
+        ...
+
+
 def promising_starts(
-    f: InnerFunction, over: ConvexSet, point: Tensor, *, value: float, margin: float, batched: bool
+    f: Valued, over: ConvexSet, point: Tensor, *, value: float, margin: float, batched: bool
 ) -> list[Tensor]:
     """Points from which an ascent may end more than ``margin`` above ``value``, known at ``point``; the best first."""
     axes = _axes(over)

@@ -1,0 +1,131 @@
+"""A term with few variables in numbers: its operations are recorded once for all x, and its inner maxima need no tensor.
+
+What was recorded is taken for the term only as long as it gives the term's own value where it counts, at the worst case
+of each evaluation. A certificate does not rest on it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from idbpd.optim.device_reads import is_here
+from idbpd.optim.enclosure.expression import Expression, Split, TooLargeError
+from idbpd.optim.enclosure.scalar_tape import expression_of
+from idbpd.optim.enclosure.tape import record
+from idbpd.optim.inner.function import InnerFunction, Maximum
+from idbpd.optim.inner.landscape import Curvature, Landscape, Visited, numbers
+from idbpd.optim.inner.multistart import can_search, promising_starts
+from idbpd.optim.inner.newton import Ascended, ascend
+from idbpd.optim.qp.over_sets import is_supported
+from idbpd.optim.sets import ConvexSet
+
+JointFunction = Callable[[Tensor, Tensor], Tensor]  # of x, flat, and of a point of the set
+_MOST_VARIABLES = 4  # in y or w: of more, Hessians have too many entries
+_MOST_NUMBERS = 100  # x included
+_STEPS = 100
+_SAME = 1e-9  # relative difference of the recorded and the true value
+
+
+class NumberTerm(NamedTuple):
+    """The operations of a term, of x and y or w, as single numbers."""
+
+    expression: Expression
+    fixed: int  # the entries of x
+    value: int  # nodes
+    gradient: list[int]
+    hessian: list[list[int]]
+    degree: float  # in y or w
+    everything: Split
+    value_alone: Split
+
+
+def number_term(function: JointFunction, x: Tensor, over: ConvexSet, point: Tensor) -> NumberTerm | None:
+    """A term in numbers; None where it has too many, or does what a tape cannot show."""
+    d, n = x.numel(), point.numel()
+    if n > _MOST_VARIABLES or d + n > _MOST_NUMBERS or not is_supported(over):
+        return None
+    if not (is_here(x) and is_here(point) and x.dtype == point.dtype == torch.float64):
+        return None
+    tape = record(lambda both: function(both[:d], both[d:].reshape(point.shape)), torch.cat([x, point.flatten()]))
+    found = None if tape is None else expression_of(tape)
+    if found is None:
+        return None
+    expression, value = found
+    variables = range(d, d + n)
+    try:
+        gradient = [expression.derivative(value, one) for one in variables]
+        hessian = [[expression.derivative(slope, one) for one in variables] for slope in gradient]
+    except TooLargeError:
+        return None
+    everything = expression.split([value, *gradient, *(node for row in hessian for node in row)], d)
+    degree = expression.degree(value, variables)
+    return NumberTerm(expression, d, value, gradient, hessian, degree, everything, expression.split([value], d))
+
+
+class NumberLandscape(Landscape):
+    """A term at one x, over its set. Evaluating it may raise `ArithmeticError` or `ValueError`."""
+
+    def __init__(self, term: NumberTerm, x: Sequence[float], over: ConvexSet, like: Tensor) -> None:
+        """The term at ``x``, at points like ``like``."""
+        super().__init__(over, like)
+        self._term, self._x = term, x
+        self._memory = term.everything.begin(x)
+        self._many: list[Any] | None = None
+        self._last: list[float] | None = None
+
+    def visit(self, flat: list[float]) -> Visited:
+        """The nearest point of the set, evaluated."""
+        point = self.project(flat)
+        v = self._memory
+        self._term.everything.go_on(v, point)
+        self._last = point
+        return Visited(point, v[self._term.value], [v[node] for node in self._term.gradient])
+
+    def examine(self, at: Visited) -> tuple[Visited, Curvature]:
+        """The same point with its curvature."""
+        v = self._memory
+        if self._last is not at.point:
+            self._term.everything.go_on(v, at.point)
+            self._last = at.point
+        return at, Curvature.of([[v[node] for node in row] for row in self._term.hessian])
+
+    def values(self, points: Tensor, batched: bool = True) -> Tensor:  # noqa: ARG002 - as of an `InnerFunction`
+        """The values at many points."""
+        if self._many is None:
+            self._many = self._term.value_alone.begin(self._x)
+        columns = points.reshape(points.shape[0], -1).unbind(1)
+        self._term.value_alone.go_on_with(self._many, columns)
+        found = self._many[self._term.value]
+        return found if isinstance(found, Tensor) else torch.full_like(columns[0], found)
+
+
+def maximise_term(land: NumberLandscape, degree: float, starts: Sequence[Tensor], *, is_concave: bool) -> Ascended | None:
+    """The maximum from the highest of some points; None where numbers are not enough for it."""
+    try:
+        at = max((land.visit(numbers(start)) for start in starts), key=lambda one: one.value)
+        found = ascend(land, *land.examine(at), _STEPS)
+        if found is None or not math.isfinite(found.at.value):
+            return None
+        if is_concave or (degree <= 2 and found.curvature.is_concave) or not can_search(land.over):
+            return found
+        best, point = found, land.tensor(found.at.point)
+        margin = found.quality.tolerance
+        for start in promising_starts(land, land.over, point, value=found.at.value, margin=margin, batched=True):
+            other = ascend(land, *land.examine(land.visit(numbers(start))), _STEPS)
+            best = other if other is not None and other.at.value > best.at.value else best
+    except (ArithmeticError, ValueError):  # a number that a tensor would call infinite, or not a number
+        return None
+    return best
+
+
+def true_maximum(f: InnerFunction, land: NumberLandscape, found: Ascended) -> Maximum | None:
+    """What was found, with the function's own value; None where that is another one."""
+    point = land.tensor(found.at.point)
+    value = f.value(point)
+    own = float(value)
+    if not abs(own - found.at.value) <= _SAME * (1.0 + abs(own)):
+        return None
+    return Maximum(point, value, torch.full_like(value, found.quality.error))
