@@ -9,11 +9,13 @@ from torch import Tensor
 
 from idbpd.optim.oracle import (
     AscentSteps,
+    CurvedOracle,
     CutOracle,
     Evaluation,
     Gradients,
     Maximisers,
     Oracle,
+    PeakOracle,
     PromptOracle,
     TermOracle,
     Verification,
@@ -79,6 +81,29 @@ class _WithTerms(CountedOracle):
         return self._oracle.is_only_maximiser(x, term, point)
 
 
+class _WithPeaks(CountedOracle):
+    """Of a `PeakOracle`; what it costs is part of an evaluation."""
+
+    _oracle: PeakOracle
+
+    def tracked(self, x: Tensor, term: int, points: Sequence[Tensor | None]) -> list[Tensor] | None:
+        return self._oracle.tracked(x, term, points)
+
+    def peaks(self, x: Tensor, term: int) -> list[Tensor]:
+        return self._oracle.peaks(x, term)
+
+
+class _WithCurvature(CountedOracle):
+    """Of a `CurvedOracle`."""
+
+    _oracle: CurvedOracle
+
+    def curvature(
+        self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None], weights: Sequence[float]
+    ) -> Tensor | None:
+        return self._oracle.curvature(x, terms, points, weights)
+
+
 class _WithAttempts(CountedOracle):
     """Of a `PromptOracle`; completing an attempt is part of its evaluation."""
 
@@ -110,6 +135,8 @@ class _WithVerification(CountedOracle):
 _ABILITIES = (
     (CutOracle, _WithCuts),
     (TermOracle, _WithTerms),
+    (PeakOracle, _WithPeaks),
+    (CurvedOracle, _WithCurvature),
     (PromptOracle, _WithAttempts),
     (VerifyingOracle, _WithVerification),
 )

@@ -21,8 +21,7 @@ class _NoExpressionError(Exception):
 
 
 def expression_of(tape: Tape) -> tuple[Expression, int] | None:
-    """The expression of a function in the entries of its argument, and the node of its value; None where there is none.
-    """
+    """The expression of a function in the entries of its argument, and the node of its value; None where there is none."""
     if not isinstance(tape.output, Ref):
         return None
     count = math.prod(tape.shape)
@@ -77,7 +76,9 @@ def _computed(to: Expression, op: Operation, nodes: Any) -> Tensor:  # noqa: PLR
 
     def entrywise(operation: str, *items: Tensor) -> Tensor:
         same = torch.broadcast_tensors(*items)
-        found = [to.apply(operation, *entries) for entries in zip(*(one.flatten().tolist() for one in same), strict=True)]
+        found = [
+            to.apply(operation, *entries) for entries in zip(*(one.flatten().tolist() for one in same), strict=True)
+        ]
         return torch.tensor(found, dtype=torch.int64).reshape(same[0].shape)
 
     def total(entries: Sequence[int]) -> int:
@@ -95,7 +96,9 @@ def _computed(to: Expression, op: Operation, nodes: Any) -> Tensor:  # noqa: PLR
         case "add" | "sub":
             other = nodes(args[1])
             factor = kwargs.get("alpha", 1)
-            return entrywise(name, nodes(args[0]), other if factor == 1 else entrywise("mul", nodes(float(factor)), other))
+            return entrywise(
+                name, nodes(args[0]), other if factor == 1 else entrywise("mul", nodes(float(factor)), other)
+            )
         case "rsub" if kwargs.get("alpha", 1) == 1:
             return entrywise("sub", nodes(args[1]), nodes(args[0]))
         case "mul":
@@ -127,7 +130,9 @@ def _computed(to: Expression, op: Operation, nodes: Any) -> Tensor:  # noqa: PLR
             raise _NoExpressionError
 
 
-def _reduction(to: Expression, op: Operation, name: str, whole: Tensor, folded: Any, entrywise: Any, nodes: Any) -> Tensor:
+def _reduction(
+    to: Expression, op: Operation, name: str, whole: Tensor, folded: Any, entrywise: Any, nodes: Any
+) -> Tensor:
     axes = op.args[1] if len(op.args) > 1 else None
     if op.kwargs.get("dtype") is not None or whole.numel() == 0:
         raise _NoExpressionError

@@ -27,7 +27,6 @@ from idbpd.optim.inner.branch_and_bound import Bounded, Domain, branch_and_bound
 from idbpd.optim.inner.fewer_variables import Reduced, along_few_directions, on_part, separate_parts
 from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.inner.known_shapes import maximise_concave, maximise_convex, maximise_linear, maximise_quadratic
-from idbpd.optim.inner.maximise import climb
 from idbpd.optim.inner.multistart import spread_points
 from idbpd.optim.inner.search import Answer, Best, Task
 from idbpd.optim.knowledge import Known
@@ -152,7 +151,7 @@ def _bends_down(tape: Tape, low: Tensor, high: Tensor) -> bool:
 
 
 def _of_reduced(task: Task, reduced: Reduced, best: Best) -> Answer:
-    inner = task._replace(f=InnerFunction(reduced.function), over=reduced.over)
+    inner = task._replace(f=InnerFunction(reduced.function), over=reduced.over, ascend=None)
     start = reduced.over.centre(best.point)
     found = global_maximum(inner, start)
     best.offer(task.over.project(reduced.point(found.point)))
@@ -199,7 +198,7 @@ def _by_boxes(task: Task, tape: Tape, domain: Domain, best: Best, shape: Shape) 
         return flat[:-1] if domain.is_simplex else flat
 
     def uphill(v: Tensor) -> Tensor:
-        return inward(climb(task.f, task.over, outward(v), is_concave=True).point)
+        return inward(task.uphill(outward(v)))
 
     best.climb_from(task, spread_points(task.over, like, 16), climbs=1)
     numbers = Frame(domain.low.numel(), 2).size * sum(shape.numel() for one in tape.operations for shape in one.shapes)

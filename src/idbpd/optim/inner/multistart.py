@@ -6,6 +6,7 @@ corners is the check.
 """
 
 import itertools
+from functools import lru_cache
 from typing import Protocol
 
 import torch
@@ -56,6 +57,20 @@ def promising_starts(
     return [points[i] for i in order if truth(hopeful[i])]
 
 
+def grid_peaks(f: Valued, over: ConvexSet, like: Tensor, most: int) -> list[Tensor]:
+    """The points of a grid that are higher than all around them, the highest first; none where no grid covers the set."""
+    axes = _axes(over)
+    if axes not in _GRID or not over.is_bounded:
+        return []
+    grid, _ = _grid(over, like, _GRID[axes])
+    points = over.project(grid).reshape(-1, *over.shape)
+    (values,) = read(_comparable(f.values(points, True)))
+    higher, lower = (extreme.flatten() for extreme in _neighbourhood_extremes(values.reshape(grid.shape[:axes])))
+    is_peak = (values == higher) & (higher > lower)
+    order = torch.where(is_peak, values, -torch.inf).argsort(descending=True)[:most].tolist()
+    return [points[i] for i in order if truth(is_peak[i])]
+
+
 def spread_points(over: ConvexSet, like: Tensor, count: int) -> Tensor:
     """Points all over a set, (count, *shape), fewer where they are large: Sobol points of a window, pulled into the
     set, and half of them pushed to its boundary.
@@ -63,8 +78,7 @@ def spread_points(over: ConvexSet, like: Tensor, count: int) -> Tensor:
     n = like.numel()
     count = max(2, min(count, _MOST_NUMBERS // n))
     if n <= _SOBOL_AXES:
-        engine = torch.quasirandom.SobolEngine(n, scramble=True, seed=1)  # type: ignore[no-untyped-call]
-        shares = engine.draw(count, dtype=torch.float64)
+        shares = _sobol(n, count)
     else:
         generator = torch.Generator().manual_seed(1)
         shares = torch.rand(count, n, generator=generator, dtype=torch.float64)
@@ -84,6 +98,12 @@ def spread_points(over: ConvexSet, like: Tensor, count: int) -> Tensor:
     weights = -shares.clamp(min=1e-12).log()
     even = (weights / weights.sum(1, keepdim=True)).to(like)
     return torch.where((torch.arange(count, device=like.device) % 2 == 0).unsqueeze(1), even, inside)
+
+
+@lru_cache(maxsize=16)  # the generator itself takes longer to make than most functions to evaluate
+def _sobol(n: int, count: int) -> Tensor:
+    engine = torch.quasirandom.SobolEngine(n, scramble=True, seed=1)  # type: ignore[no-untyped-call]
+    return engine.draw(count, dtype=torch.float64)
 
 
 def can_search(over: ConvexSet) -> bool:

@@ -17,15 +17,16 @@ from idbpd.optim.enclosure.scalar_tape import expression_of
 from idbpd.optim.enclosure.tape import record
 from idbpd.optim.inner.function import InnerFunction, Maximum
 from idbpd.optim.inner.landscape import Curvature, Landscape, Visited, numbers
-from idbpd.optim.inner.multistart import can_search, promising_starts
+from idbpd.optim.inner.multistart import can_search, grid_peaks, promising_starts
 from idbpd.optim.inner.newton import Ascended, ascend
 from idbpd.optim.qp.over_sets import is_supported
 from idbpd.optim.sets import ConvexSet
 
-JointFunction = Callable[[Tensor, Tensor], Tensor]  # of x, flat, and of a point of the set
+JointFunction = Callable[[Tensor, Tensor | None], Tensor]  # of x, flat, and of a point of the set
 _MOST_VARIABLES = 4  # in y or w: of more, Hessians have too many entries
 _MOST_NUMBERS = 100  # x included
 _STEPS = 100
+_MOST_PEAKS = 8  # per term that become rows
 _SAME = 1e-9  # relative difference of the recorded and the true value
 
 
@@ -42,14 +43,22 @@ class NumberTerm(NamedTuple):
     value_alone: Split
 
 
-def number_term(function: JointFunction, x: Tensor, over: ConvexSet, point: Tensor) -> NumberTerm | None:
+def number_term(
+    function: JointFunction, x: Tensor, over: ConvexSet | None = None, point: Tensor | None = None
+) -> NumberTerm | None:
     """A term in numbers; None where it has too many, or does what a tape cannot show."""
-    d, n = x.numel(), point.numel()
-    if n > _MOST_VARIABLES or d + n > _MOST_NUMBERS or not is_supported(over):
+    d, n = x.numel(), 0 if point is None else point.numel()
+    if n > _MOST_VARIABLES or d + n > _MOST_NUMBERS or not (over is None or is_supported(over)):
         return None
-    if not (is_here(x) and is_here(point) and x.dtype == point.dtype == torch.float64):
+    if not (is_here(x) and x.dtype == torch.float64):
         return None
-    tape = record(lambda both: function(both[:d], both[d:].reshape(point.shape)), torch.cat([x, point.flatten()]))
+    if point is None:
+        tape = record(lambda alone: function(alone, None), x)
+    elif is_here(point) and point.dtype == torch.float64:
+        shape = point.shape
+        tape = record(lambda both: function(both[:d], both[d:].reshape(shape)), torch.cat([x, point.flatten()]))
+    else:
+        return None
     found = None if tape is None else expression_of(tape)
     if found is None:
         return None
@@ -102,7 +111,9 @@ class NumberLandscape(Landscape):
         return found if isinstance(found, Tensor) else torch.full_like(columns[0], found)
 
 
-def maximise_term(land: NumberLandscape, degree: float, starts: Sequence[Tensor], *, is_concave: bool) -> Ascended | None:
+def maximise_term(
+    land: NumberLandscape, degree: float, starts: Sequence[Tensor], *, is_concave: bool
+) -> Ascended | None:
     """The maximum from the highest of some points; None where numbers are not enough for it."""
     try:
         at = max((land.visit(numbers(start)) for start in starts), key=lambda one: one.value)
@@ -119,6 +130,28 @@ def maximise_term(land: NumberLandscape, degree: float, starts: Sequence[Tensor]
     except (ArithmeticError, ValueError):  # a number that a tensor would call infinite, or not a number
         return None
     return best
+
+
+def tracked_peaks(land: NumberLandscape, points: Sequence[Tensor | None]) -> list[Tensor] | None:
+    """The local maximisers to which points lead; None where numbers are not enough."""
+    found = []
+    try:
+        for point in points:
+            if point is None:
+                return None
+            end = ascend(land, *land.examine(land.visit(numbers(point))), _STEPS)
+            if end is None or not math.isfinite(end.at.value):
+                return None
+            found.append(land.tensor(end.at.point))
+    except (ArithmeticError, ValueError):
+        return None
+    return found
+
+
+def all_peaks(land: NumberLandscape, like: Tensor) -> list[Tensor]:
+    """The local maximisers that a look over the whole set shows, the highest first."""
+    starts = grid_peaks(land, land.over, like, _MOST_PEAKS)
+    return tracked_peaks(land, starts) or []
 
 
 def true_maximum(f: InnerFunction, land: NumberLandscape, found: Ascended) -> Maximum | None:

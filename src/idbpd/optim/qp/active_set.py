@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import index, number
-from idbpd.optim.qp.few_unknowns import MOST_UNKNOWNS, minimise_few, ridge
+from idbpd.optim.qp.few_unknowns import MOST_UNKNOWNS, Matrix, minimise_few, ridge
 
 _EPS = torch.finfo(torch.float64).eps
 
@@ -31,14 +31,27 @@ def minimise_on_orthant(quadratic: Tensor, linear: Tensor, budget: float = math.
     With an infinite budget the program must be bounded below (no z >= 0 with Qz = 0 and b'z < 0).
     """
     n = linear.numel()
-    if n == 1:
-        return linear.new_full((1,), _minimise_one(number(quadratic), number(linear), budget))
+    if n < MOST_UNKNOWNS:
+        return linear.new_tensor(few_on_orthant(quadratic.tolist(), linear.tolist(), budget))
     if math.isinf(budget):
         return minimise_on_simplices(quadratic, linear, [Group(range(n), math.inf)])
     # One more unknown takes the part of the budget that is not spent.
     padded = torch.zeros((n + 1, n + 1), dtype=torch.float64)
     padded[:n, :n] = quadratic
     return minimise_on_simplices(padded, torch.cat([linear, linear.new_zeros(1)]), [Group(range(n + 1), budget)])[:n]
+
+
+def few_on_orthant(quadratic: Matrix, linear: Sequence[float], budget: float) -> list[float]:
+    """The same in numbers."""
+    n = len(linear)
+    if n == 0:
+        return []
+    if n == 1:
+        return [_minimise_one(quadratic[0][0], linear[0], budget)]
+    if math.isinf(budget):
+        return minimise_few(quadratic, linear, [Group(range(n), math.inf)])
+    padded = [[*row, 0.0] for row in quadratic] + [[0.0] * (n + 1)]
+    return minimise_few(padded, [*linear, 0.0], [Group(range(n + 1), budget)])[:n]
 
 
 def _minimise_one(q: float, b: float, budget: float) -> float:

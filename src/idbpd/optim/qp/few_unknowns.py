@@ -13,7 +13,9 @@ MOST_UNKNOWNS = 30  # beyond, tensors are faster
 _EPS = sys.float_info.epsilon
 
 
-def minimise_few(quadratic: Matrix, linear: Sequence[float], groups: Sequence[tuple[Sequence[int], float]]) -> list[float]:
+def minimise_few(
+    quadratic: Matrix, linear: Sequence[float], groups: Sequence[tuple[Sequence[int], float]]
+) -> list[float]:
     """The minimiser of 1/2 z'Qz + b'z over the groups, as `minimise_on_simplices` has it."""
     n = len(linear)
     finite = [(members, total) for members, total in groups if total < math.inf]
@@ -141,9 +143,7 @@ _Factors = tuple[list[list[float]], list[int]]
 
 
 def _factorised(system: Matrix) -> _Factors | None:
-    """The factors L (below the diagonal) and U of a matrix with its rows in another order; None where it is singular.
-
-    """
+    """The factors L (below the diagonal) and U of a matrix with its rows in another order; None where it is singular."""
     n = len(system)
     rows, order = [list(row) for row in system], list(range(n))
     for k in range(n):

@@ -14,6 +14,7 @@ from idbpd.optim.oracle import Gradients
 
 # Powell: s'y is kept at least this share of s'Bs. Curvature along constraints may be negative.
 _DAMPING = 0.1
+_FLAT = 1e-8  # share of the largest curvature below which a direction of an exact Hessian is flat
 
 
 class Metric(NamedTuple):
@@ -69,6 +70,22 @@ def identity(like: Tensor, scale: float | Tensor = 1.0) -> Metric:
     if not isinstance(scale, Tensor):
         scale = torch.full((), scale, dtype=torch.float64, device=like.device)
     return Metric(scale, none, none, small, small)
+
+
+def newton(hessian: Tensor, like: Tensor, flat: float) -> Metric:
+    """The inverse of a Hessian, in which curvature upwards and downwards count alike; ``flat`` is H where there is none.
+
+    Its eigenvectors make pairs that are orthogonal in every sense, so that H is exact.
+    """
+    values, vectors = torch.linalg.eigh(hessian)
+    sizes = values.abs()
+    largest = sizes.amax()
+    sizes = torch.where(sizes >= _FLAT * largest, sizes, sizes.clamp(min=1.0 / flat))
+    sizes = torch.where(sizes > 0, sizes, 1.0 / flat)
+    roots = sizes.sqrt().unsqueeze(1)
+    rows = vectors.T
+    scale, one = torch.full((), flat, dtype=torch.float64), torch.eye(sizes.numel(), dtype=torch.float64)
+    return Metric(scale, (rows / roots).to(like), (roots * rows).to(like), one, torch.diag(sizes))
 
 
 class Step(NamedTuple):

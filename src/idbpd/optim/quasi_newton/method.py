@@ -21,14 +21,15 @@ from typing import ClassVar, Literal, final
 import torch
 from torch import Tensor
 
-from idbpd.optim.device_reads import truth
-from idbpd.optim.kinks.bundle import Bundle
+from idbpd.optim.device_reads import is_here, truth
+from idbpd.optim.kinks.bundle import Bundle, bundle_at
+from idbpd.optim.kinks.peaks import tracked, with_peaks
 from idbpd.optim.method import Iterate, Verdict
-from idbpd.optim.oracle import Evaluation, Gradients, Oracle, TermOracle
+from idbpd.optim.oracle import CurvedOracle, Evaluation, Gradients, Oracle, PeakOracle, TermOracle
 from idbpd.optim.paper.algorithm1 import Algorithm1
 from idbpd.optim.paper.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.quasi_newton.arc_search import Found, MissingRow, Start, Unbounded, search
-from idbpd.optim.quasi_newton.lbfgs import Step, learn_pair, learn_scale
+from idbpd.optim.quasi_newton.lbfgs import LearntMetric, Step, learn_pair, learn_scale, newton
 from idbpd.optim.quasi_newton.merit import Merit
 from idbpd.optim.quasi_newton.penalty import Penalty, choose_penalty
 from idbpd.optim.quasi_newton.penalty_model import violation
@@ -54,6 +55,9 @@ from idbpd.optim.quasi_newton.point import Arrival, arrive, model_at
 from idbpd.optim.quasi_newton.speculative_trial import Forecast
 
 _NO_GAIN = 1e-10  # relative fall of the merit function that counts as none
+_SLOW = 0.3  # share of the residual that a step leaves, above which flat directions may be followed further
+_SHORTEST_FLAT = 1e-8
+_FURTHER = 10.0  # times as far as the last step flat directions may be followed
 _LONGER = 8.0  # times the length of arc of the last step with which the next search begins, at most 1
 _SHORT = 0.8  # first length of arc of a search below which steps are short: the last one was below 0.1
 
@@ -188,6 +192,7 @@ class IDBPD:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
         (there, learnt, speculative, _), bundle = gone
+        worst = state.worst
         state = following._replace(point=there, in_metric=learnt, speculative=speculative, bundle=bundle)
         before = merit.at(point.f, point.g)
         gained = before - merit.at(there.f, there.g) > _NO_GAIN * abs(before)
@@ -195,6 +200,7 @@ class IDBPD:
             # Neither a row nor a longer step was possible: the curvature learnt from moving worst cases misleads.
             state = reset_metric(state)._replace(t=state.t)
         state = assess(oracle, state, tolerance)
+        state = _with_flat(state, found, worst)
         is_better = state.worst < state.best_worst
         is_visible = is_better or found.proposal.reduction > merit.noise(point.g)
         state = state._replace(
@@ -214,24 +220,63 @@ class IDBPD:
             step = Step(s, found.proposal.weights, found.proposal.t, before=point.gradients, after=gradients)
             # On an accelerator a wait costs more than an evaluation, so the next trial is evaluated as well.
             forecast = _forecast(oracle, state, found) if s.device.type != "cpu" else None
+            all_rows, into = None, list[int]()
+            if isinstance(oracle, (PeakOracle, CurvedOracle)) and is_here(s):
+                values = torch.cat([found.g.new_tensor([found.f]), found.g])
+                all_rows, into = with_peaks(bundle_at(evaluation, values, gradients), oracle, evaluation, s)
+                bundle = all_rows.trimmed()
         else:
             old, weights = state.bundle, found.proposal.weights
             highest = old.highest(old.values + found.proposal.change).values()
-            there = old.aged(weights).at(oracle, evaluation.x)
+            moved, one = tracked(old.aged(weights), oracle, evaluation.x)
+            there = moved.at(oracle, evaluation.x)
             if there is None:
                 return None
             values = torch.cat([found.g.new_tensor([found.f]), found.g])
             evaluation = evaluated_higher(oracle, evaluation, values, there) or evaluation
-            followed = there.followed(oracle, evaluation, sorted({*old.first_rows(), *highest}))
+            expected = sorted({one[row] for row in (*old.first_rows(), *highest)})
+            followed = there.followed(oracle, evaluation, expected)
             if followed is None:
                 return None
-            bundle, into = followed
+            bundle, two = followed
+            bundle, three = with_peaks(bundle, oracle, evaluation, s)
+            into = [three[two[row]] for row in one]
             before, after = (Gradients.of(rows) for rows in (old.gradients, bundle.gradients_of(into)))
             step = Step(s, weights, found.proposal.t, before=before, after=after)
             gradients = Gradients.of(bundle.gradients_of(bundle.first_rows()))
-            bundle = bundle.trimmed()
+            all_rows, bundle = bundle, bundle.trimmed()
         learnt = learn_scale(metric, step) if self.metric == "identity" else learn_pair(metric, step, self.memory)
+        # While the violation is minimised alone there is no Lagrangian.
+        if self.metric != "identity" and all_rows is not None and state.phase is Phase.DESCENT:
+            learnt = _exact(oracle, all_rows, into, step.weights, evaluation.x, state.flat) or learnt
         return arrive(evaluation, gradients, point.host_multipliers, learnt, metric, forecast), bundle
+
+
+def _exact(
+    oracle: Oracle, rows: Bundle, into: list[int], weights: Tensor, like: Tensor, flat: float
+) -> LearntMetric | None:
+    """The metric by second derivatives of the Lagrangian, where an oracle knows them and there is curvature at all."""
+    if not isinstance(oracle, CurvedOracle):
+        return None
+    total = [0.0] * len(rows.terms)
+    for row, weight in zip(into, weights.tolist(), strict=True):
+        total[row] += weight
+    hessian = oracle.curvature(like, rows.terms, rows.points, total)
+    if hessian is None or not truth(hessian.isfinite().all()):
+        return None
+    return LearntMetric(newton(hessian, like, flat), torch.ones((), dtype=torch.bool))
+
+
+def _with_flat(state: IDBPDState, found: Found, worst: float) -> IDBPDState:
+    """How far the next step may follow directions without curvature, after one from a point with the residual ``worst``.
+
+    Further where full steps do not bring the residual down, and less far where trials were refused: the search need not
+    shorten the step in the other directions, too.
+    """
+    t = found.proposal.t
+    if t < 1 or found.refused:
+        return state._replace(flat=max(state.flat * max(t, 1 / _FURTHER), _SHORTEST_FLAT))
+    return state._replace(flat=min(_FURTHER * state.flat, 1 / _SHORTEST_FLAT)) if state.worst > _SLOW * worst else state
 
 
 def _forecast(oracle: Oracle, state: IDBPDState, found: Found) -> Forecast:
