@@ -31,9 +31,10 @@ from idbpd.optim.layout import Layout
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers, Verification
 from idbpd.optim.paper.fixed_ascent import ascend
 from idbpd.optim.problem import Problem
-from idbpd.optim.sets import Ball, ConvexSet
+from idbpd.optim.sets import Ball, ConvexSet, Simplex
 
 _REMEMBERED = 20  # worst cases per term
+_CORNERS, _MOST_CORNERS = 200, 5_000  # of a simplex: looked at as worst cases, and at most in all
 
 
 @final
@@ -195,8 +196,15 @@ class AutogradOracle:
         return None if land is None else tracked_peaks(land, points)
 
     def peaks(self, x: Tensor, term: int) -> list[Tensor]:
-        """The local maximisers at ``x``, where the term is known in numbers and its set can be looked over."""
+        """The local maximisers at ``x``, where the term is known in numbers and its set can be looked over; of one that
+        is linear over a simplex, the highest corners, each of which is a function of its own.
+        """
         over = self._terms[term].over
+        if isinstance(over, Simplex) and over.n <= _MOST_CORNERS and self._degrees[term] == 1.0 and is_here(x):
+            gradient = InnerFunction(self._at(x, self._terms[term])).local(over.centre(x)).gradient
+            highest = gradient.argsort(descending=True)[:_CORNERS]
+            corners = torch.zeros(highest.numel(), over.n, dtype=x.dtype)
+            return list(corners.scatter_(1, highest.unsqueeze(1), 1.0).unbind())
         like = None if over is None else over.centre(x)
         land = None if like is None else self._landscape(term, x, like)
         return [] if land is None or like is None else all_peaks(land, like)
@@ -205,6 +213,8 @@ class AutogradOracle:
         self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None], weights: Sequence[float]
     ) -> Tensor | None:
         """The Hessian of a weighted sum of terms, where all of them are known in numbers."""
+        if x.numel() > MOST_VARIABLES or not is_here(x):
+            return None
         numbers, total = x.tolist(), torch.zeros(x.numel(), x.numel(), dtype=torch.float64)
         for term, point, weight in zip(terms, points, weights, strict=True):
             if weight == 0.0:

@@ -5,11 +5,12 @@ Where an oracle knows them all, each is a row that moves with x. Locally that ma
 finitely many constraints, of which the method learns the curvature (Hettich and Kortanek).
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 
-from idbpd.optim.device_reads import truth
 from idbpd.optim.kinks.bundle import Bundle, linearised
 from idbpd.optim.oracle import Evaluation, Oracle, PeakOracle
 
@@ -25,15 +26,15 @@ def tracked(bundle: Bundle, oracle: Oracle, x: Tensor) -> tuple[Bundle, list[int
     if not isinstance(oracle, PeakOracle):
         return bundle, list(range(len(bundle.terms)))
     points = moved_points(bundle, oracle, x)
-    into: list[int] = []
-    kept: list[int] = []
-    for row, (term, point) in enumerate(zip(bundle.terms, points, strict=True)):
-        equals = [place for place, other in enumerate(kept) if bundle.terms[other] == term]
-        are_same = _are_same([(points[kept[place]], point) for place in equals]) if point is not None else []
-        place = next((place for place, is_same in zip(equals, are_same, strict=True) if is_same), len(kept))
-        if place == len(kept):
-            kept.append(row)
-        into.append(place)
+    into, kept = list(range(len(points))), list[int]()
+    for term in sorted(set(bundle.terms)):
+        rows = bundle.rows_of(term)
+        are_same = _are_same([points[row] for row in rows], [points[row] for row in rows])
+        for place, row in enumerate(rows):
+            first = rows[are_same[place].index(True)] if points[row] is not None else row
+            into[row] = first
+            kept += [row] if first == row else []
+    into = [kept.index(row) for row in into]
     unused = [min(bundle.unused[row] for row, place in enumerate(into) if place == one) for one in range(len(kept))]
     moved_bundle = bundle._replace(points=tuple(points)).kept(kept)
     return moved_bundle._replace(unused=tuple(unused)), into
@@ -62,9 +63,10 @@ def with_peaks(bundle: Bundle, oracle: Oracle, here: Evaluation, s: Tensor) -> t
     terms: list[int] = []
     points: list[Tensor] = []
     for term in sorted(set(bundle.terms)):
+        peaks = oracle.peaks(here.x, term)
         known = [bundle.points[row] for row in bundle.rows_of(term)]
-        for peak in oracle.peaks(here.x, term):
-            if not any(_are_same([(one, peak) for one in known])):
+        for peak, are_same in zip(peaks, _are_same(peaks, known) if peaks else (), strict=True):
+            if not any(are_same):
                 terms.append(term)
                 points.append(peak)
     added = linearised(oracle, here.x, terms, points) if terms else None
@@ -79,9 +81,11 @@ def with_peaks(bundle: Bundle, oracle: Oracle, here: Evaluation, s: Tensor) -> t
     return both.kept(order), [order.index(row) for row in into]
 
 
-def _are_same(pairs: list[tuple[Tensor | None, Tensor | None]]) -> list[bool]:
-    """Whether two peaks are one: an ascent ends near a peak, not on it."""
-    return [
-        one is not None and other is not None and truth((one - other).abs().amax() <= _SAME * (1 + one.abs().amax()))
-        for one, other in pairs
-    ]
+def _are_same(some: Sequence[Tensor | None], others: Sequence[Tensor | None]) -> list[list[bool]]:
+    """Whether two peaks are one, for each pair: an ascent ends near a peak, not on it."""
+    one, other = (
+        torch.stack([p.flatten() for p in points if p is not None] or [torch.zeros(0)]) for points in (some, others)
+    )
+    sizes = 1 + one.abs().amax(1, keepdim=True) if one.numel() else 1.0
+    found: list[list[bool]] = (torch.cdist(one, other, p=torch.inf) <= _SAME * sizes).tolist()
+    return found

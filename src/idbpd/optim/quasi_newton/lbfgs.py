@@ -14,7 +14,6 @@ from idbpd.optim.oracle import Gradients
 
 # Powell: s'y is kept at least this share of s'Bs. Curvature along constraints may be negative.
 _DAMPING = 0.1
-_FLAT = 1e-8  # share of the largest curvature below which a direction of an exact Hessian is flat
 
 
 class Metric(NamedTuple):
@@ -79,9 +78,7 @@ def newton(hessian: Tensor, like: Tensor, flat: float) -> Metric:
     """
     values, vectors = torch.linalg.eigh(hessian)
     sizes = values.abs()
-    largest = sizes.amax()
-    sizes = torch.where(sizes >= _FLAT * largest, sizes, sizes.clamp(min=1.0 / flat))
-    sizes = torch.where(sizes > 0, sizes, 1.0 / flat)
+    sizes = sizes.clamp(min=1.0 / flat)
     roots = sizes.sqrt().unsqueeze(1)
     rows = vectors.T
     scale, one = torch.full((), flat, dtype=torch.float64), torch.eye(sizes.numel(), dtype=torch.float64)

@@ -56,6 +56,7 @@ from idbpd.optim.quasi_newton.speculative_trial import Forecast
 
 _NO_GAIN = 1e-10  # relative fall of the merit function that counts as none
 _SLOW = 0.3  # share of the residual that a step leaves, above which flat directions may be followed further
+
 _SHORTEST_FLAT = 1e-8
 _FURTHER = 10.0  # times as far as the last step flat directions may be followed
 _LONGER = 8.0  # times the length of arc of the last step with which the next search begins, at most 1
