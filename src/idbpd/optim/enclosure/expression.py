@@ -222,6 +222,10 @@ class Expression:
                 open_nodes += self._steps[node][1:]
         return found
 
+    def is_smooth(self, node: int) -> bool:
+        """Whether no operation has a kink."""
+        return all(self._steps[one][0] not in _KINKED for one in self.needed([node]))
+
     def degree(self, node: int, variables: Sequence[int]) -> float:
         """The degree as a polynomial in some of the variables; infinite where it is none."""
         degrees: dict[int, float] = {-1: 0}

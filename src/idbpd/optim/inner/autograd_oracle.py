@@ -190,9 +190,14 @@ class AutogradOracle:
         except (ArithmeticError, ValueError):
             return None
 
+    def _smooth_landscape(self, i: int, x: Tensor, like: Tensor) -> NumberLandscape | None:
+        """The same for a term without kinks, whose peaks move smoothly with x."""
+        term = self._numbers[i]
+        return self._landscape(i, x, like) if term is not None and term.is_smooth else None
+
     def tracked(self, x: Tensor, term: int, points: Sequence[Tensor | None]) -> list[Tensor] | None:
         """The local maximisers at ``x`` to which points lead, where the term is known in numbers."""
-        land = None if points[0] is None else self._landscape(term, x, points[0])
+        land = None if points[0] is None else self._smooth_landscape(term, x, points[0])
         return None if land is None else tracked_peaks(land, points)
 
     def peaks(self, x: Tensor, term: int) -> list[Tensor]:
@@ -206,7 +211,7 @@ class AutogradOracle:
             corners = torch.zeros(highest.numel(), over.n, dtype=x.dtype)
             return list(corners.scatter_(1, highest.unsqueeze(1), 1.0).unbind())
         like = None if over is None else over.centre(x)
-        land = None if like is None else self._landscape(term, x, like)
+        land = None if like is None else self._smooth_landscape(term, x, like)
         return [] if land is None or like is None else all_peaks(land, like)
 
     def curvature(
@@ -278,7 +283,7 @@ class AutogradOracle:
     def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
         """The value and the partial gradient in x of a term at a point, for each of ``terms``."""
         values, rows = [], []
-        numbers = x.tolist() if self._gradients else []
+        numbers = x.tolist() if any(self._numbers) else []
         for term, point in zip(terms, points, strict=True):
             own = self._gradients.get(term)
             found = None if own is None else own.at(numbers, point)
@@ -296,10 +301,15 @@ class AutogradOracle:
                     "compute it from x alone (a constant can be written 0 * x.sum())"
                 )
             (gradient,) = torch.autograd.grad(value, variable, allow_unused=True)
-            values.append(value.detach().to(torch.float64))
-            rows.append(torch.zeros_like(x) if gradient is None else gradient)
+            gradient = torch.zeros_like(x) if gradient is None else gradient
+            result = value.detach().to(torch.float64), gradient
             if term not in self._gradients and self._numbers[term] is not None:
-                self._gradients[term] = self._checked_gradient(term, x, point, rows[-1])
+                # From the first time on, or a run that goes on from a file would have other last digits.
+                own = self._gradients[term] = self._checked_gradient(term, x, point, gradient)
+                found = None if own is None else own.at(numbers, point)
+                result = result if found is None else (x.new_tensor(found[0]), x.new_tensor(found[1]))
+            values.append(result[0])
+            rows.append(result[1])
         return torch.stack(values), torch.stack(rows)
 
     def _checked_gradient(self, term: int, x: Tensor, point: Tensor | None, gradient: Tensor) -> TermGradient | None:

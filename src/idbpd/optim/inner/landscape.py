@@ -2,12 +2,13 @@
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from idbpd.optim.device_reads import number, read
+from idbpd.optim.device_reads import is_here, number, read
 from idbpd.optim.inner.function import InnerFunction, Local
 from idbpd.optim.sets import Box, ConvexSet
 
@@ -72,9 +73,7 @@ class Landscape(ABC):
         """Points are given as lists, and are of the kind of ``like``."""
         self.over, self.like = over, like
         self.eps = torch.finfo(like.dtype).eps
-        self.bounds: list[tuple[float, float]] | None = None  # of a box
-        if isinstance(over, Box):
-            self.bounds = bounds_of(over)
+        self._is_plain = isinstance(over, Box) and is_here(like) and like.dtype == torch.float64
 
     @abstractmethod
     def visit(self, flat: list[float]) -> Visited:
@@ -84,19 +83,24 @@ class Landscape(ABC):
     def examine(self, at: Visited) -> tuple[Visited, Curvature | None]:
         """The same point with its curvature, None where there is no second derivative."""
 
+    @cached_property
+    def bounds(self) -> list[tuple[float, float]] | None:
+        """The bounds of every coordinate of a box."""
+        return bounds_of(self.over) if isinstance(self.over, Box) else None
+
     def tensor(self, flat: list[float]) -> Tensor:
         """A point as a tensor."""
         return torch.tensor(flat, dtype=torch.float64).to(self.like).reshape(self.like.shape)
 
     def project(self, flat: list[float]) -> list[float]:
         """The nearest point of the set."""
-        if self.bounds is not None and self.like.dtype == torch.float64:
+        if self._is_plain and self.bounds is not None:
             return [min(max(one, low), high) for one, (low, high) in zip(flat, self.bounds, strict=True)]
         return numbers(self.over.project(self.tensor(flat)))
 
     def support(self, at: Visited) -> list[float]:
         """A maximiser of the linear function with the gradient of a point."""
-        if self.bounds is not None and self.like.dtype == torch.float64:
+        if self._is_plain and self.bounds is not None:
             return [high if g > 0.0 else low for g, (low, high) in zip(at.gradient, self.bounds, strict=True)]
         return numbers(self.over.support(self.tensor(at.gradient)))
 
@@ -122,12 +126,13 @@ class TensorLandscape(Landscape):
         here, hessian = self._f.second_order(start)
         if hessian is None:
             return _visited(here), None
-        return _visited(here), Curvature.of(hessian.tolist())._replace(hessian=hessian)
+        return _visited(here), Curvature.of(hessian.cpu().tolist())._replace(hessian=hessian)
 
 
 def bounds_of(box: Box) -> list[tuple[float, float]]:
     """The bounds of every coordinate."""
-    return list(zip(box.low.flatten().tolist(), box.high.flatten().tolist(), strict=True))
+    low, high = (box.low, box.high) if is_here(box.low) and is_here(box.high) else read(box.low, box.high)
+    return list(zip(low.flatten().tolist(), high.flatten().tolist(), strict=True))
 
 
 def numbers(tensor: Tensor) -> list[float]:

@@ -102,8 +102,8 @@ def gradient_of(term: NumberTerm) -> TermGradient | None:
 
 
 def curvature_of(term: NumberTerm) -> TermCurvature | None:
-    """The curvature of a term; None where it has too many variables or operations."""
-    if term.fixed > MOST_VARIABLES:
+    """The curvature of a term; None where it has kinks, or too many variables or operations."""
+    if term.fixed > MOST_VARIABLES or not term.is_smooth:
         return None
     try:
         return TermCurvature(term)

@@ -39,6 +39,7 @@ class NumberTerm(NamedTuple):
     gradient: list[int]
     hessian: list[list[int]]
     degree: float  # in y or w
+    is_smooth: bool  # without kinks: only then a worst case moves smoothly with x
     everything: Split
     value_alone: Split
 
@@ -71,7 +72,9 @@ def number_term(
         return None
     everything = expression.split([value, *gradient, *(node for row in hessian for node in row)], d)
     degree = expression.degree(value, variables)
-    return NumberTerm(expression, d, value, gradient, hessian, degree, everything, expression.split([value], d))
+    is_smooth = expression.is_smooth(value)
+    alone = expression.split([value], d)
+    return NumberTerm(expression, d, value, gradient, hessian, degree, is_smooth, everything, alone)
 
 
 class NumberLandscape(Landscape):

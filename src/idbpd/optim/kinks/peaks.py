@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 
+from idbpd.optim.device_reads import is_here
 from idbpd.optim.kinks.bundle import Bundle, linearised
 from idbpd.optim.oracle import Evaluation, Oracle, PeakOracle
 
@@ -23,7 +24,7 @@ def tracked(bundle: Bundle, oracle: Oracle, x: Tensor) -> tuple[Bundle, list[int
 
     The values and gradients are still those of the old x.
     """
-    if not isinstance(oracle, PeakOracle):
+    if not isinstance(oracle, PeakOracle) or not is_here(x):
         return bundle, list(range(len(bundle.terms)))
     points = moved_points(bundle, oracle, x)
     into, kept = list(range(len(points))), list[int]()
@@ -43,7 +44,7 @@ def tracked(bundle: Bundle, oracle: Oracle, x: Tensor) -> tuple[Bundle, list[int
 def moved_points(bundle: Bundle, oracle: Oracle, x: Tensor) -> list[Tensor | None]:
     """The points of all rows, each moved with its peak to another x where the oracle can tell."""
     points = list(bundle.points)
-    if not isinstance(oracle, PeakOracle):
+    if not isinstance(oracle, PeakOracle) or not is_here(x):
         return points
     for term in sorted(set(bundle.terms)):
         rows = [row for row in bundle.rows_of(term) if points[row] is not None]
@@ -58,7 +59,7 @@ def with_peaks(bundle: Bundle, oracle: Oracle, here: Evaluation, s: Tensor) -> t
     new row of each old one.
     """
     into = list(range(len(bundle.terms)))
-    if not isinstance(oracle, PeakOracle):
+    if not isinstance(oracle, PeakOracle) or not is_here(here.x):
         return bundle, into
     terms: list[int] = []
     points: list[Tensor] = []

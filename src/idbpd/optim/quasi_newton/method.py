@@ -57,7 +57,7 @@ from idbpd.optim.quasi_newton.speculative_trial import Forecast
 _NO_GAIN = 1e-10  # relative fall of the merit function that counts as none
 _SLOW = 0.3  # share of the residual that a step leaves, above which flat directions may be followed further
 
-_SHORTEST_FLAT = 1e-8
+_SHORTEST_FLAT, _LONGEST_FLAT = 1e-8, 1e30  # an objective may have no lower bound there
 _FURTHER = 10.0  # times as far as the last step flat directions may be followed
 _LONGER = 8.0  # times the length of arc of the last step with which the next search begins, at most 1
 _SHORT = 0.8  # first length of arc of a search below which steps are short: the last one was below 0.1
@@ -277,7 +277,7 @@ def _with_flat(state: IDBPDState, found: Found, worst: float) -> IDBPDState:
     t = found.proposal.t
     if t < 1 or found.refused:
         return state._replace(flat=max(state.flat * max(t, 1 / _FURTHER), _SHORTEST_FLAT))
-    return state._replace(flat=min(_FURTHER * state.flat, 1 / _SHORTEST_FLAT)) if state.worst > _SLOW * worst else state
+    return state._replace(flat=min(_FURTHER * state.flat, _LONGEST_FLAT)) if state.worst > _SLOW * worst else state
 
 
 def _forecast(oracle: Oracle, state: IDBPDState, found: Found) -> Forecast:
