@@ -6,91 +6,18 @@ variables. The derivative of a node is a node, by the rules of calculus, so one 
 """
 
 import math
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
-Binary = Callable[[Any, Any], Any]
+from idbpd.optim.enclosure.scalar_operations import KINKED, OPERATIONS, UNARY
+
 MOST_NODES = 3_000  # beyond, tensors are as fast
 
 
 class TooLargeError(Exception):
     """More nodes than are worth it."""
-
-
-def _of_number(function: Callable[[float], float]) -> Binary:
-    return lambda u, _: function(u)
-
-
-def _of_tensor(function: Callable[[Tensor], Tensor]) -> Binary:
-    return lambda u, _: function(u)
-
-
-def _sigmoid(u: float) -> float:
-    return 1.0 / (1.0 + math.exp(-u)) if u >= 0 else math.exp(u) / (1.0 + math.exp(u))
-
-
-def _softplus(u: float) -> float:
-    return max(u, 0.0) + math.log1p(math.exp(-abs(u)))
-
-
-def _step(u: float) -> float:
-    return 1.0 if u > 0 else 0.0
-
-
-def _at_least(u: float, v: float) -> float:
-    return 1.0 if u >= v else 0.0
-
-
-def _sign(u: float) -> float:
-    return math.copysign(1.0, u) if u != 0 else 0.0
-
-
-# By name: on numbers, and on a tensor (of which the other argument may be a number).
-_BINARY: dict[str, tuple[Binary, Binary]] = {
-    "add": (operator.add, operator.add),
-    "sub": (operator.sub, operator.sub),
-    "mul": (operator.mul, operator.mul),
-    "div": (operator.truediv, operator.truediv),
-    "pow": (math.pow, operator.pow),
-    "max": (max, lambda u, v: torch.maximum(*_tensors(u, v))),
-    "min": (min, lambda u, v: torch.minimum(*_tensors(u, v))),
-    "at_least": (_at_least, lambda u, v: (u >= v).to(torch.float64)),
-}
-_UNARY: dict[str, tuple[Callable[[float], float], Callable[[Tensor], Tensor]]] = {
-    "neg": (operator.neg, operator.neg),
-    "exp": (math.exp, torch.exp),
-    "expm1": (math.expm1, torch.expm1),
-    "log": (math.log, torch.log),
-    "log1p": (math.log1p, torch.log1p),
-    "sqrt": (math.sqrt, torch.sqrt),
-    "sin": (math.sin, torch.sin),
-    "cos": (math.cos, torch.cos),
-    "tanh": (math.tanh, torch.tanh),
-    "sinh": (math.sinh, torch.sinh),
-    "cosh": (math.cosh, torch.cosh),
-    "atan": (math.atan, torch.atan),
-    "erf": (math.erf, torch.erf),
-    "sigmoid": (_sigmoid, torch.sigmoid),
-    "softplus": (_softplus, torch.nn.functional.softplus),
-    "abs": (abs, torch.abs),
-    "sign": (_sign, torch.sign),
-    "step": (_step, lambda u: (u > 0).to(torch.float64)),
-}
-UNARY = frozenset(_UNARY)
-_OPERATIONS = {
-    **_BINARY,
-    **{name: (_of_number(one), _of_tensor(many)) for name, (one, many) in _UNARY.items()},
-}
-_KINKED = frozenset({"max", "min", "at_least", "abs", "sign", "step"})
-
-
-def _tensors(u: Any, v: Any) -> tuple[Tensor, Tensor]:
-    like = u if isinstance(u, Tensor) else v
-    return torch.as_tensor(u).to(like), torch.as_tensor(v).to(like)
 
 
 class Expression:
@@ -114,7 +41,7 @@ class Expression:
         other = None if b is None else self._constants.get(b)
         if one is not None and (b is None or other is not None):
             try:
-                return self.constant(float(_OPERATIONS[name][0](one, other)))
+                return self.constant(float(OPERATIONS[name][0](one, other)))
             except (ArithmeticError, ValueError):
                 raise TooLargeError from None
         if b is not None:
@@ -147,7 +74,7 @@ class Expression:
                     self._derivatives[earlier, variable] = self._differentiated(earlier, variable)
         return self._derivatives[key]
 
-    def _differentiated(self, node: int, variable: int) -> int:
+    def _differentiated(self, node: int, variable: int) -> int:  # noqa: PLR0911 - a table
         name, a, b = self._steps[node]
         if name == "constant":
             return self.constant(0.0)
@@ -172,7 +99,7 @@ class Expression:
             case _:
                 return self.constant(0.0)
 
-    def _slope(self, name: str, a: int, node: int) -> int:  # noqa: PLR0911 - a table
+    def _slope(self, name: str, a: int, node: int) -> int:  # noqa: PLR0911, PLR0912 - a table
         do, one = self.apply, self.constant(1.0)
         match name:
             case "neg":
@@ -224,7 +151,7 @@ class Expression:
 
     def is_smooth(self, node: int) -> bool:
         """Whether no operation has a kink."""
-        return all(self._steps[one][0] not in _KINKED for one in self.needed([node]))
+        return all(self._steps[one][0] not in KINKED for one in self.needed([node]))
 
     def degree(self, node: int, variables: Sequence[int]) -> float:
         """The degree as a polynomial in some of the variables; infinite where it is none."""
@@ -254,9 +181,9 @@ class Expression:
         first, second = [], []
         for node in sorted(self.needed(nodes)):
             name, a, b = self._steps[node]
-            if name == "variable" or name == "constant":
+            if name in {"variable", "constant"}:
                 continue
-            one, many = _OPERATIONS[name]
+            one, many = OPERATIONS[name]
             if a in moving or b in moving:
                 moving.add(node)
                 second.append((node, one, many, a, b))
@@ -303,7 +230,9 @@ class Split:
             v[node] = function(v[a], v[b])
 
 
-def _simplified(name: str, a: int, b: int, one: float | None, other: float | None) -> int | None:
+def _simplified(  # noqa: PLR0911 - a table
+    name: str, a: int, b: int, one: float | None, other: float | None
+) -> int | None:
     """The node that an operation amounts to; -1 for zero, None where it is not plain."""
     match name:
         case "add":

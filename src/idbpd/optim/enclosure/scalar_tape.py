@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from idbpd.optim.enclosure.expression import UNARY, Expression, TooLargeError
+from idbpd.optim.enclosure.expression import Expression, TooLargeError
 from idbpd.optim.enclosure.operations import STRUCTURE
+from idbpd.optim.enclosure.scalar_operations import UNARY
 from idbpd.optim.enclosure.tape import Operation, Ref, Tape
 
 _MOST_ENTRIES = 1_000  # of one tensor
@@ -21,7 +22,7 @@ class _NoExpressionError(Exception):
 
 
 def expression_of(tape: Tape) -> tuple[Expression, int] | None:
-    """The expression of a function in the entries of its argument, and the node of its value; None where there is none."""
+    """The expression of a function in the entries of its argument, and the node of its value; None without one."""
     if not isinstance(tape.output, Ref):
         return None
     count = math.prod(tape.shape)
@@ -75,7 +76,7 @@ def _computed(to: Expression, op: Operation, nodes: Any) -> Tensor:  # noqa: PLR
     name, args, kwargs = op.name.removeprefix("aten::"), op.args, op.kwargs
 
     def entrywise(operation: str, *items: Tensor) -> Tensor:
-        same = torch.broadcast_tensors(*items)
+        same = torch.broadcast_tensors(*items)  # type: ignore[no-untyped-call]
         found = [
             to.apply(operation, *entries) for entries in zip(*(one.flatten().tolist() for one in same), strict=True)
         ]
@@ -125,19 +126,19 @@ def _computed(to: Expression, op: Operation, nodes: Any) -> Tensor:  # noqa: PLR
             products = entrywise("mul", one.unsqueeze(1), columns.T.unsqueeze(0))
             return folded(products.reshape(-1, products.shape[-1]), "add").reshape(op.shapes[0])
         case "sum" | "mean" | "amax" | "amin":
-            return _reduction(to, op, name, nodes(args[0]), folded, entrywise, nodes)
+            return _reduction(op, name, nodes(args[0]), folded, entrywise, nodes)
         case _:
             raise _NoExpressionError
 
 
-def _reduction(
-    to: Expression, op: Operation, name: str, whole: Tensor, folded: Any, entrywise: Any, nodes: Any
-) -> Tensor:
+def _reduction(op: Operation, name: str, whole: Tensor, folded: Any, entrywise: Any, nodes: Any) -> Tensor:
     axes = op.args[1] if len(op.args) > 1 else None
     if op.kwargs.get("dtype") is not None or whole.numel() == 0:
         raise _NoExpressionError
     axes = list(range(whole.dim())) if axes in (None, []) else [axis % whole.dim() for axis in axes]
     kept = [axis for axis in range(whole.dim()) if axis not in axes]
     rows = whole.permute(*kept, *axes).reshape(math.prod(whole.shape[axis] for axis in kept), -1)
-    found = folded(rows, {"amax": "max", "amin": "min"}.get(name, "add")).reshape(op.shapes[0])
-    return entrywise("mul", nodes(1.0 / rows.shape[1]), found) if name == "mean" else found
+    found: Tensor = folded(rows, {"amax": "max", "amin": "min"}.get(name, "add")).reshape(op.shapes[0])
+    if name == "mean":
+        found = entrywise("mul", nodes(1.0 / rows.shape[1]), found)
+    return found

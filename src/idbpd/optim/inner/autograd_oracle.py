@@ -12,17 +12,8 @@ from idbpd.optim.enclosure.degree import degree_of
 from idbpd.optim.enclosure.tape import record
 from idbpd.optim.inner.exact import exact_maximum, is_strict_quadratic
 from idbpd.optim.inner.function import InnerFunction, Maximum, PointFunction
+from idbpd.optim.inner.known_numbers import KnownNumbers
 from idbpd.optim.inner.maximise import climb
-from idbpd.optim.inner.number_curvature import MOST_VARIABLES, TermCurvature, TermGradient, curvature_of, gradient_of
-from idbpd.optim.inner.number_term import (
-    NumberLandscape,
-    NumberTerm,
-    all_peaks,
-    maximise_term,
-    number_term,
-    tracked_peaks,
-    true_maximum,
-)
 from idbpd.optim.inner.quadratic_over_ball import over_ball
 from idbpd.optim.inner.search import Task
 from idbpd.optim.inner.terms import Term, stated_maximum, terms_of, verified
@@ -49,9 +40,7 @@ class AutogradOracle:
         self._terms = terms_of(problem, scale)
         self._memory: list[list[Tensor]] = [[] for _ in self._terms]
         self._degrees: list[float | None] = [None] * len(self._terms)  # in y or w; None before it is known
-        self._gradients: dict[int, TermGradient | None] = {}  # of terms in numbers, after a check
-        self._curvatures: dict[int, TermCurvature | None] = {}
-        self._numbers: list[NumberTerm | None] = [None] * len(self._terms)  # of terms with few variables
+        self._numbers = KnownNumbers(self._terms, lambda x, i, point: self._at(x, self._terms[i])(point))
 
     @property
     def constraint_count(self) -> int:
@@ -101,7 +90,7 @@ class AutogradOracle:
                 continue
             f = InnerFunction(self._at(evaluation.x, term))
             higher = numbers[i] + 10 * tolerance + 1e-9 * abs(numbers[i])
-            ascend = self._ascent(i, evaluation.x, point)
+            ascend = self._numbers.ascent(i, evaluation.x, point)
             task = Task(f, term.over, tolerance, self._effort, higher, ascend)
             answer, remark = verified(term, task, term.over.project(point))
             known[i] = answer.known
@@ -152,106 +141,42 @@ class AutogradOracle:
         start = over.project(start)
         if self._degrees[i] is None:
             self._read_operations(i, x, function, over, start)
-        found = self._by_numbers(i, x, function, over, start) or self._quadratic(i, function, over, start)
+        starts, is_concave = [start, *self._memory[i]], self._terms[i].concave
+        found = self._numbers.maximum(i, x, InnerFunction(function), starts, is_concave=is_concave)
+        found = found or self._quadratic(i, function, over, start)
         return self._climbed(i, InnerFunction(function), over, start) if math.isinf(found.error) else found
 
     def _read_operations(self, i: int, x: Tensor, function: PointFunction, over: ConvexSet, start: Tensor) -> None:
         """Look at the operations of a term before its first maximum."""
-        term = self._terms[i]
-        self._numbers[i] = in_numbers = number_term(lambda x, point: self._at(x, term)(point), x, over, start)
-        if in_numbers is not None:
-            self._degrees[i] = in_numbers.degree
+        self._degrees[i] = self._numbers.read(i, x, over, start)
+        if self._degrees[i] is not None:
             return
         tape = record(function, start)
         # Without a tape only tests speak for a quadratic: enough on the way, not for a certificate.
         self._degrees[i] = 2.0 if tape is None else degree_of(tape)
 
-    def _by_numbers(self, i: int, x: Tensor, function: PointFunction, over: ConvexSet, start: Tensor) -> Maximum | None:
-        """The maximum of a term with few variables; None where it takes tensors."""
-        term, land = self._numbers[i], self._landscape(i, x, start)
-        if term is None or land is None:
-            return None
-        found = maximise_term(land, term.degree, [start, *self._memory[i]], is_concave=self._terms[i].concave)
-        if found is None or not found.quality.is_good:
-            return None
-        maximum = true_maximum(InnerFunction(function), land, found)
-        if maximum is None:
-            # The term does not do everywhere what was recorded.
-            self._numbers[i] = self._gradients[i] = self._curvatures[i] = None
-        return maximum
-
-    def _landscape(self, i: int, x: Tensor, like: Tensor) -> NumberLandscape | None:
-        """A term at ``x`` in numbers; None where it is not known so."""
-        term, over = self._numbers[i], self._terms[i].over
-        if term is None or over is None:
-            return None
-        try:
-            return NumberLandscape(term, x.tolist(), over, like)
-        except (ArithmeticError, ValueError):
-            return None
-
-    def _smooth_landscape(self, i: int, x: Tensor, like: Tensor) -> NumberLandscape | None:
-        """The same for a term without kinks, whose peaks move smoothly with x."""
-        term = self._numbers[i]
-        return self._landscape(i, x, like) if term is not None and term.is_smooth else None
-
     def tracked(self, x: Tensor, term: int, points: Sequence[Tensor | None]) -> list[Tensor] | None:
         """The local maximisers at ``x`` to which points lead, where the term is known in numbers."""
-        land = None if points[0] is None else self._smooth_landscape(term, x, points[0])
-        return None if land is None else tracked_peaks(land, points)
+        return self._numbers.tracked(x, term, points)
 
     def peaks(self, x: Tensor, term: int) -> list[Tensor]:
         """The local maximisers at ``x``, where the term is known in numbers and its set can be looked over; of one that
         is linear over a simplex, the highest corners, each of which is a function of its own.
         """
         over = self._terms[term].over
-        if isinstance(over, Simplex) and over.n <= _MOST_CORNERS and self._degrees[term] == 1.0 and is_here(x):
+        is_linear = self._degrees[term] == 1.0 and is_here(x)
+        if isinstance(over, Simplex) and is_linear and over.n <= _MOST_CORNERS:
             gradient = InnerFunction(self._at(x, self._terms[term])).local(over.centre(x)).gradient
             highest = gradient.argsort(descending=True)[:_CORNERS]
             corners = torch.zeros(highest.numel(), over.n, dtype=x.dtype)
             return list(corners.scatter_(1, highest.unsqueeze(1), 1.0).unbind())
-        like = None if over is None else over.centre(x)
-        land = None if like is None else self._smooth_landscape(term, x, like)
-        return [] if land is None or like is None else all_peaks(land, like)
+        return self._numbers.peaks(x, term)
 
     def curvature(
         self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None], weights: Sequence[float]
     ) -> Tensor | None:
         """The Hessian of a weighted sum of terms, where all of them are known in numbers."""
-        if x.numel() > MOST_VARIABLES or not is_here(x):
-            return None
-        numbers, total = x.tolist(), torch.zeros(x.numel(), x.numel(), dtype=torch.float64)
-        for term, point, weight in zip(terms, points, weights, strict=True):
-            if weight == 0.0:
-                continue
-            own = self._curvature_of(term, x)
-            found = None if own is None else own.at(numbers, point, self._terms[term].over)
-            if found is None:
-                return None
-            total += weight * found
-        return total
-
-    def _curvature_of(self, i: int, x: Tensor) -> TermCurvature | None:
-        """The second derivatives of a term, differentiated when they are first asked for."""
-        if i not in self._curvatures:
-            term = self._terms[i]
-            numbers = self._numbers[i]
-            if term.over is None and x.numel() <= MOST_VARIABLES:
-                numbers = number_term(lambda x, _: self._at(x, term)(None), x)
-            self._curvatures[i] = None if numbers is None else curvature_of(numbers)
-        return self._curvatures[i]
-
-    def _ascent(self, i: int, x: Tensor, like: Tensor) -> Callable[[Tensor], Tensor] | None:
-        """A fast way uphill for a search, where a term is known in numbers."""
-        term, land = self._numbers[i], self._landscape(i, x, like)
-        if term is None or land is None:
-            return None
-
-        def ascend(start: Tensor) -> Tensor:
-            found = maximise_term(land, term.degree, [start], is_concave=True)
-            return start if found is None else land.tensor(found.at.point)
-
-        return ascend
+        return self._numbers.curvature(x, terms, points, weights)
 
     def _quadratic(self, i: int, function: PointFunction, over: ConvexSet, start: Tensor) -> Maximum:
         """The maximum of a function that is a quadratic in y or w; the error is infinite where it is none."""
@@ -283,13 +208,11 @@ class AutogradOracle:
     def linearise(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
         """The value and the partial gradient in x of a term at a point, for each of ``terms``."""
         values, rows = [], []
-        numbers = x.tolist() if any(self._numbers) else []
         for term, point in zip(terms, points, strict=True):
-            own = self._gradients.get(term)
-            found = None if own is None else own.at(numbers, point)
+            found = self._numbers.linearised(term, x, point)
             if found is not None:
-                values.append(x.new_tensor(found[0]))
-                rows.append(x.new_tensor(found[1]))
+                values.append(found[0])
+                rows.append(found[1])
                 continue
             variable = x.detach().requires_grad_()
             with torch.enable_grad():
@@ -303,24 +226,11 @@ class AutogradOracle:
             (gradient,) = torch.autograd.grad(value, variable, allow_unused=True)
             gradient = torch.zeros_like(x) if gradient is None else gradient
             result = value.detach().to(torch.float64), gradient
-            if term not in self._gradients and self._numbers[term] is not None:
-                # From the first time on, or a run that goes on from a file would have other last digits.
-                own = self._gradients[term] = self._checked_gradient(term, x, point, gradient)
-                found = None if own is None else own.at(numbers, point)
-                result = result if found is None else (x.new_tensor(found[0]), x.new_tensor(found[1]))
+            # From the first time on, or a run that goes on from a file would have other last digits.
+            result = self._numbers.checked(term, x, point, gradient) or result
             values.append(result[0])
             rows.append(result[1])
         return torch.stack(values), torch.stack(rows)
-
-    def _checked_gradient(self, term: int, x: Tensor, point: Tensor | None, gradient: Tensor) -> TermGradient | None:
-        """The gradient of a term in numbers, if it is that of autograd: a function may hide part of x from it."""
-        numbers = self._numbers[term]
-        own = None if numbers is None else gradient_of(numbers)
-        found = None if own is None else own.at(x.tolist(), point)
-        if found is None:
-            return None
-        missed = (x.new_tensor(found[1]) - gradient).abs().amax()
-        return own if bool(missed <= 1e-9 * (1 + gradient.abs().amax())) else None
 
     def term_values(self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> Tensor:
         """The value of a term at a point, for each of ``terms``, without a gradient."""

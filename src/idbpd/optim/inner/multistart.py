@@ -58,7 +58,7 @@ def promising_starts(
 
 
 def grid_peaks(f: Valued, over: ConvexSet, like: Tensor, most: int) -> list[Tensor]:
-    """The points of a grid that are higher than all around them, the highest first; none where no grid covers the set."""
+    """The points of a grid that are higher than all around them, the highest first; none without a grid."""
     axes = _axes(over)
     if axes not in _GRID or not over.is_bounded:
         return []

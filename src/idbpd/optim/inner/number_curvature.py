@@ -77,7 +77,8 @@ class TermCurvature:
         if not float(values[0]) > _FLAT * float(values[-1]):
             return None
         root = (vectors.T @ C) / values.sqrt().unsqueeze(1)
-        return H + root.T @ root
+        reduced: Tensor = H + root.T @ root
+        return reduced
 
 
 def _free(w: list[float], slope: list[float], over: ConvexSet | None) -> list[int] | None:

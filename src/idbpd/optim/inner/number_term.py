@@ -1,4 +1,4 @@
-"""A term with few variables in numbers: its operations are recorded once for all x, and its inner maxima need no tensor.
+"""A term with few variables in numbers: its operations are recorded once for all x, its inner maxima need no tensor.
 
 What was recorded is taken for the term only as long as it gives the term's own value where it counts, at the worst case
 of each evaluation. A certificate does not rest on it.

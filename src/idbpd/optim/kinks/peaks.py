@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-
 from idbpd.optim.device_reads import is_here
 from idbpd.optim.kinks.bundle import Bundle, linearised
 from idbpd.optim.oracle import Evaluation, Oracle, PeakOracle

@@ -143,7 +143,7 @@ _Factors = tuple[list[list[float]], list[int]]
 
 
 def _factorised(system: Matrix) -> _Factors | None:
-    """The factors L (below the diagonal) and U of a matrix with its rows in another order; None where it is singular."""
+    """The factors L (below the diagonal) and U of a matrix with its rows in another order; None if it is singular."""
     n = len(system)
     rows, order = [list(row) for row in system], list(range(n))
     for k in range(n):

@@ -72,7 +72,7 @@ def identity(like: Tensor, scale: float | Tensor = 1.0) -> Metric:
 
 
 def newton(hessian: Tensor, like: Tensor, flat: float) -> Metric:
-    """The inverse of a Hessian, in which curvature upwards and downwards count alike; ``flat`` is H where there is none.
+    """The inverse of a Hessian, in which curvature upwards and downwards count alike; H is at most ``flat``.
 
     Its eigenvectors make pairs that are orthogonal in every sense, so that H is exact.
     """

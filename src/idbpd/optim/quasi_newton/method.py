@@ -269,7 +269,7 @@ def _exact(
 
 
 def _with_flat(state: IDBPDState, found: Found, worst: float) -> IDBPDState:
-    """How far the next step may follow directions without curvature, after one from a point with the residual ``worst``.
+    """How far the next step may follow flat directions, after one from a point with the residual ``worst``.
 
     Further where full steps do not bring the residual down, and less far where trials were refused: the search need not
     shorten the step in the other directions, too.
