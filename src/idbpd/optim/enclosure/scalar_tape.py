@@ -108,6 +108,8 @@ def _computed(to: Expression, op: Operation, nodes: Any) -> Tensor:  # noqa: PLR
             return entrywise("div", nodes(args[0]), nodes(args[1]))
         case "reciprocal":
             return entrywise("div", nodes(1.0), nodes(args[0]))
+        case "rsqrt":
+            return entrywise("pow", nodes(args[0]), nodes(-0.5))
         case "square":
             return entrywise("mul", nodes(args[0]), nodes(args[0]))
         case "relu":

@@ -32,6 +32,7 @@ class KnownNumbers:
         self._numbers: dict[int, NumberTerm | None] = {}
         self._gradients: dict[int, TermGradient | None] = {}  # after a check
         self._curvatures: dict[int, TermCurvature | None] = {}
+        self._landscapes: dict[int, tuple[Tensor, NumberLandscape]] = {}  # the last of each term, and its x
 
     def read(self, i: int, x: Tensor, over: ConvexSet, start: Tensor) -> float | None:
         """Look at the operations of a term; its degree in y or w, None where it is not known in numbers."""
@@ -59,10 +60,15 @@ class KnownNumbers:
         term, over = self._numbers.get(i), self._terms[i].over
         if term is None or over is None:
             return None
+        last = self._landscapes.get(i)
+        if last is not None and last[0] is x:  # asked for several times at each x
+            return last[1]
         try:
-            return NumberLandscape(term, x.tolist(), over, like)
+            land = NumberLandscape(term, x.tolist(), over, like)
         except (ArithmeticError, ValueError):
             return None
+        self._landscapes[i] = (x, land)
+        return land
 
     def _smooth_landscape(self, i: int, x: Tensor, like: Tensor) -> NumberLandscape | None:
         """A term without kinks, whose peaks move smoothly with x."""

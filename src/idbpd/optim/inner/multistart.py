@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from idbpd.optim.device_reads import number, read, truth
+from idbpd.optim.device_reads import is_here, number, read, truth
 from idbpd.optim.sets import Ball, Box, Simplex, Space
 from idbpd.optim.sets.base import ConvexSet
 
@@ -44,11 +44,10 @@ def promising_starts(
         (values,) = read(_comparable(f.values(points, batched)))
         order = values.argsort(descending=True)[:2].tolist()
         return [points[i] for i in order if number(values[i]) > value + margin]
-    grid, spacing = _grid(over, point, (_GRID if batched else _COARSE_GRID)[axes])
-    points = over.project(grid).reshape(-1, *over.shape)
+    points, shape, spacing = _covering(over, point, (_GRID if batched else _COARSE_GRID)[axes])
     is_beside = ((points - point).abs() <= 1.01 * spacing).reshape(points.shape[0], -1).all(dim=1)
     values, is_beside = read(_comparable(f.values(points, batched)), is_beside)
-    higher, lower = (extreme.flatten() for extreme in _neighbourhood_extremes(values.reshape(grid.shape[:axes])))
+    higher, lower = (extreme.flatten() for extreme in _neighbourhood_extremes(values.reshape(shape)))
     # A peak between grid points rises above them by no more than values vary around it; what cannot win is not climbed.
     hopeful = (values == higher) & (values + (higher - lower) > value + margin)
     # Nor is the peak that the point itself is on.
@@ -62,10 +61,9 @@ def grid_peaks(f: Valued, over: ConvexSet, like: Tensor, most: int) -> list[Tens
     axes = _axes(over)
     if axes not in _GRID or not over.is_bounded:
         return []
-    grid, _ = _grid(over, like, _GRID[axes])
-    points = over.project(grid).reshape(-1, *over.shape)
+    points, shape, _ = _covering(over, like, _GRID[axes])
     (values,) = read(_comparable(f.values(points, True)))
-    higher, lower = (extreme.flatten() for extreme in _neighbourhood_extremes(values.reshape(grid.shape[:axes])))
+    higher, lower = (extreme.flatten() for extreme in _neighbourhood_extremes(values.reshape(shape)))
     is_peak = (values == higher) & (higher > lower)
     order = torch.where(is_peak, values, -torch.inf).argsort(descending=True)[:most].tolist()
     return [points[i] for i in order if truth(is_peak[i])]
@@ -130,6 +128,20 @@ def _window(over: ConvexSet, point: Tensor) -> tuple[Tensor, Tensor]:
         case _:
             reach = _WINDOW * (1.0 + point.abs())
             return point - reach, point + reach
+
+
+def _covering(over: ConvexSet, point: Tensor, per_axis: int) -> tuple[Tensor, torch.Size, Tensor]:
+    """The points of a grid over a set, the lengths of its axes, and its widest spacing."""
+    if over.is_bounded and is_here(point) and point.dtype == torch.float64:
+        return _fixed_covering(over, per_axis)
+    grid, spacing = _grid(over, point, per_axis)
+    return over.project(grid).reshape(-1, *over.shape), grid.shape[: _axes(over)], spacing
+
+
+@lru_cache(maxsize=32)  # asked for at every x
+def _fixed_covering(over: ConvexSet, per_axis: int) -> tuple[Tensor, torch.Size, Tensor]:
+    grid, spacing = _grid(over, over.centre(torch.zeros((), dtype=torch.float64)), per_axis)
+    return over.project(grid).reshape(-1, *over.shape), grid.shape[: _axes(over)], spacing
 
 
 def _grid(over: ConvexSet, point: Tensor, per_axis: int) -> tuple[Tensor, Tensor]:

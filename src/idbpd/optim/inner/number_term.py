@@ -86,6 +86,8 @@ class NumberLandscape(Landscape):
         self._term, self._x = term, x
         self._memory = term.everything.begin(x)
         self._many: list[Any] | None = None
+        self._looked_at: Tensor | None = None  # the points of the last look over the set, with their values
+        self._values = like
         self._last: list[float] | None = None
 
     def visit(self, flat: list[float]) -> Visited:
@@ -106,12 +108,16 @@ class NumberLandscape(Landscape):
 
     def values(self, points: Tensor, batched: bool = True) -> Tensor:  # noqa: ARG002 - as of an `InnerFunction`
         """The values at many points."""
+        if points is self._looked_at:
+            return self._values
         if self._many is None:
             self._many = self._term.value_alone.begin(self._x)
         columns = points.reshape(points.shape[0], -1).unbind(1)
         self._term.value_alone.go_on_with(self._many, columns)
         found = self._many[self._term.value]
-        return found if isinstance(found, Tensor) else torch.full_like(columns[0], found)
+        self._looked_at = points
+        self._values = found if isinstance(found, Tensor) else torch.full_like(columns[0], found)
+        return self._values
 
 
 def maximise_term(
