@@ -53,7 +53,7 @@ def test_value_gradient_and_hessian_are_those_of_autograd(name: str) -> None:
 
     leaf = at.clone().requires_grad_()
     slope = torch.autograd.grad(function(leaf), leaf)[0]
-    rows = torch.autograd.functional.hessian(function, at)
+    rows = torch.autograd.functional.hessian(function, at)  # type: ignore[no-untyped-call]
     assert isinstance(rows, Tensor)
     assert v[value] == pytest.approx(float(function(at)), rel=1e-13)
     torch.testing.assert_close(
