@@ -12,11 +12,13 @@ from idbpd.optim.deadline import Deadline
 from idbpd.optim.oracle import (
     AscentSteps,
     BoundedOracle,
+    CurvedOracle,
     CutOracle,
     Evaluation,
     Gradients,
     Maximisers,
     Oracle,
+    PeakOracle,
     PromptOracle,
     TermOracle,
     Verification,
@@ -83,6 +85,31 @@ class _WithTerms(CountedOracle):
         return self._oracle.is_only_maximiser(x, term, point)
 
 
+class _WithPeaks(CountedOracle):
+    """Of a `PeakOracle`; what it costs is part of an evaluation."""
+
+    _oracle: PeakOracle
+
+    def tracked(self, x: Tensor, term: int, points: Sequence[Tensor | None]) -> list[Tensor] | None:
+        self._deadline.check()
+        return self._oracle.tracked(x, term, points)
+
+    def peaks(self, x: Tensor, term: int) -> list[Tensor]:
+        self._deadline.check()
+        return self._oracle.peaks(x, term)
+
+
+class _WithCurvature(CountedOracle):
+    """Of a `CurvedOracle`."""
+
+    _oracle: CurvedOracle
+
+    def curvature(
+        self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None], weights: Sequence[float]
+    ) -> Tensor | None:
+        return self._oracle.curvature(x, terms, points, weights)
+
+
 class _WithAttempts(CountedOracle):
     """Of a `PromptOracle`; completing an attempt is part of its evaluation."""
 
@@ -125,6 +152,8 @@ class _WithBounds(CountedOracle):
 _ABILITIES = (
     (CutOracle, _WithCuts),
     (TermOracle, _WithTerms),
+    (PeakOracle, _WithPeaks),
+    (CurvedOracle, _WithCurvature),
     (PromptOracle, _WithAttempts),
     (VerifyingOracle, _WithVerification),
     (BoundedOracle, _WithBounds),

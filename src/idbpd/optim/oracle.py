@@ -148,6 +148,34 @@ class TermOracle(Oracle, Protocol):
         ...
 
 
+@runtime_checkable
+class PeakOracle(TermOracle, Protocol):
+    """An oracle that also knows the local maximisers of some terms."""
+
+    def tracked(self, x: Tensor, term: int, points: Sequence[Tensor | None]) -> list[Tensor] | None:
+        """The local maximisers at ``x`` to which ``points``, perhaps those of another x, lead; None where the term is
+        not known well enough.
+        """
+        ...
+
+    def peaks(self, x: Tensor, term: int) -> list[Tensor]:
+        """The local maximisers at ``x``, as far as they are known; the highest first."""
+        ...
+
+
+@runtime_checkable
+class CurvedOracle(TermOracle, Protocol):
+    """An oracle that also knows second derivatives."""
+
+    def curvature(
+        self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None], weights: Sequence[float]
+    ) -> Tensor | None:
+        """The Hessian in x, (d, d) float64, of the weighted sum of terms, each with its worst case at ``x``, which
+        moves with x; None where it is not known.
+        """
+        ...
+
+
 class Verification(NamedTuple):
     """What is known of the worst cases at a point."""
 

@@ -38,6 +38,16 @@ class Equalities:
         with torch.no_grad():
             return self._at(x).double()
 
+    def entry(self, x: Tensor, place: int) -> Tensor:
+        """One entry, by operations on ``x`` that can be recorded."""
+        factor = self._factors[place]
+        for h, count in zip(self._functions, self._counts, strict=True):
+            if place < count:
+                value = h(self._layout.restore(self._scaling.outward(x))).reshape(-1)[place]
+                return value if factor == 1.0 else factor * value
+            place -= count
+        raise IndexError(f"there are {self.count} entries of equalities")
+
     def linearise(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """All entries, in float64, and their gradients, (count, d)."""
         variable = x.detach().requires_grad_()

@@ -28,7 +28,6 @@ from idbpd.optim.inner.factors import on_factor, replaced
 from idbpd.optim.inner.fewer_variables import Reduced, along_few_directions, on_part, separate_parts
 from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.inner.known_shapes import maximise_concave, maximise_convex, maximise_linear, maximise_quadratic
-from idbpd.optim.inner.maximise import climb
 from idbpd.optim.inner.multistart import spread_points
 from idbpd.optim.inner.search import Answer, Best, Task
 from idbpd.optim.knowledge import Known
@@ -155,7 +154,7 @@ def _bends_down(tape: Tape, low: Tensor, high: Tensor) -> bool:
 
 
 def _of_reduced(task: Task, reduced: Reduced, best: Best) -> Answer:
-    inner = task._replace(f=InnerFunction(reduced.function), over=reduced.over)
+    inner = task._replace(f=InnerFunction(reduced.function), over=reduced.over, ascend=None)
     start = reduced.over.centre(best.point)
     found = global_maximum(inner, start)
     best.offer(task.over.project(reduced.point(found.point)))
@@ -171,7 +170,7 @@ def _of_parts(task: Task, parts: list[list[int]], best: Best) -> Answer:
     for part in parts:
         reduced = on_part(task.f.function, task.over, at, part)
         start = at.flatten()[part]
-        inner = task._replace(f=InnerFunction(reduced.function), over=reduced.over, enough=math.inf)
+        inner = task._replace(f=InnerFunction(reduced.function), over=reduced.over, enough=math.inf, ascend=None)
         inner = inner._replace(tolerance=task.tolerance / len(parts))
         found = global_maximum(inner, start)
         at = task.over.project(reduced.point(found.point))
@@ -191,7 +190,8 @@ def _over_factors(task: Task, over: Product, best: Best) -> Answer:
     at, known, error = best.point, Known.EXACT, 0.0
     for number, factor in enumerate(over.factors):
         function = InnerFunction(on_factor(task.f.function, over, at, number))
-        inner = task._replace(f=function, over=factor, enough=math.inf, tolerance=task.tolerance / len(over.factors))
+        inner = task._replace(f=function, over=factor, enough=math.inf, ascend=None)
+        inner = inner._replace(tolerance=task.tolerance / len(over.factors))
         found = global_maximum(inner, over.split(at)[number])
         at = replaced(over, at, number, found.point)
         known, error = known.weaker(found.known), error + found.error
@@ -222,7 +222,7 @@ def _by_boxes(task: Task, tape: Tape, domain: Domain, best: Best, shape: Shape) 
         return flat[:-1] if domain.is_simplex else flat
 
     def uphill(v: Tensor) -> Tensor:
-        return inward(climb(task.f, task.over, outward(v), is_concave=True).point)
+        return inward(task.uphill(outward(v)))
 
     best.climb_from(task, spread_points(task.over, like, 16), climbs=1)
     numbers = Frame(domain.low.numel(), 2).size * sum(shape.numel() for one in tape.operations for shape in one.shapes)

@@ -36,13 +36,6 @@ def maximise_quadratic(gradient: Tensor, curvature: Tensor, over: ConvexSet, y: 
             raise TypeError(f"no exact quadratic maximum is known over {type(over).__name__}")
 
 
-def maximise_separable(gradient: list[float], diagonal: list[float], box: Box, y: list[float]) -> list[float]:
-    """The same for a diagonal curvature over a box, where each coordinate is on its own; in numbers, for speed."""
-    bounds = zip(box.low.flatten().tolist(), box.high.flatten().tolist(), strict=True)
-    steps = zip(gradient, diagonal, y, bounds, strict=True)
-    return [min(max(yi + gi / ai, low), high) for gi, ai, yi, (low, high) in steps]
-
-
 def _active_set(g: Tensor, A: Tensor, y: Tensor, low: Tensor, high: Tensor, *, fixed_sum: bool) -> Tensor:
     """A primal active-set method for bounds, and the sum kept where ``fixed_sum``: finite, as the model is strictly
     concave.

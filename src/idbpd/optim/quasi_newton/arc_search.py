@@ -8,6 +8,7 @@ from torch import Tensor
 
 from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.kinks.bundle import Bundle, RefusedTrial, bundle_at
+from idbpd.optim.kinks.peaks import moved_points
 from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, TermOracle, attempt, complete
 from idbpd.optim.quasi_newton.merit import Merit
 from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, Proposal, violation
@@ -150,7 +151,8 @@ def _corrected(oracle: Oracle, start: Start, proposal: Proposal, trial: _Trial) 
         values = torch.cat([trial.g.new_zeros(1), trial.g])  # one row of the objective: its value changes nothing
     else:
         assert isinstance(oracle, TermOracle)
-        (values,) = read(oracle.term_values(trial.evaluation.x, bundle.terms, bundle.points))
+        there = trial.evaluation.x
+        (values,) = read(oracle.term_values(there, bundle.terms, moved_points(bundle, oracle, there)))
         if not truth(values.isfinite().all()):
             return None
         values[: model.objective_rows] -= start.point.f

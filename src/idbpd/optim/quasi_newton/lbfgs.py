@@ -71,6 +71,20 @@ def identity(like: Tensor, scale: float | Tensor = 1.0) -> Metric:
     return Metric(scale, none, none, small, small)
 
 
+def newton(hessian: Tensor, like: Tensor, flat: float) -> Metric:
+    """The inverse of a Hessian, in which curvature upwards and downwards count alike; H is at most ``flat``.
+
+    Its eigenvectors make pairs that are orthogonal in every sense, so that H is exact.
+    """
+    values, vectors = torch.linalg.eigh(hessian)
+    sizes = values.abs()
+    sizes = sizes.clamp(min=1.0 / flat)
+    roots = sizes.sqrt().unsqueeze(1)
+    rows = vectors.T
+    scale, one = torch.full((), flat, dtype=torch.float64), torch.eye(sizes.numel(), dtype=torch.float64)
+    return Metric(scale, (rows / roots).to(like), (roots * rows).to(like), one, torch.diag(sizes))
+
+
 class Step(NamedTuple):
     """A step s = -t H v in the metric H, where v = sum of ``weights`` times the gradients at its beginning."""
 

@@ -21,13 +21,15 @@ from typing import ClassVar, Literal, final
 import torch
 from torch import Tensor
 
-from idbpd.optim.device_reads import truth
-from idbpd.optim.kinks.bundle import Bundle
+from idbpd.optim.device_reads import is_here, truth
+from idbpd.optim.kinks.bundle import Bundle, bundle_at
+from idbpd.optim.kinks.peaks import tracked, with_peaks
 from idbpd.optim.method import Iterate, Verdict
-from idbpd.optim.oracle import Evaluation, Gradients, Oracle, TermOracle, bounds_of
+from idbpd.optim.oracle import CurvedOracle, Evaluation, Gradients, Oracle, PeakOracle, TermOracle, bounds_of
 from idbpd.optim.paper.algorithm1 import Algorithm1
 from idbpd.optim.paper.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.quasi_newton.arc_search import Found, MissingRow, Start, Unbounded, search
+from idbpd.optim.quasi_newton.exact_metric import exact_metric, next_flat
 from idbpd.optim.quasi_newton.lbfgs import Step, learn_pair, learn_scale
 from idbpd.optim.quasi_newton.merit import Merit
 from idbpd.optim.quasi_newton.penalty import Penalty, choose_penalty
@@ -189,6 +191,7 @@ class IDBPD:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
         (there, learnt, speculative, _), bundle = gone
+        worst = state.worst
         state = following._replace(point=there, in_metric=learnt, speculative=speculative, bundle=bundle)
         before = merit.at(point.f, point.g)
         gained = before - merit.at(there.f, there.g) > _NO_GAIN * abs(before)
@@ -196,6 +199,7 @@ class IDBPD:
             # Neither a row nor a longer step was possible: the curvature learnt from moving worst cases misleads.
             state = reset_metric(state)._replace(t=state.t)
         state = assess(oracle, state, tolerance)
+        state = state._replace(flat=next_flat(state.flat, found, worst, state.worst))
         is_better = state.worst < state.best_worst
         is_visible = is_better or found.proposal.reduction > merit.noise(point.g)
         state = state._replace(
@@ -217,23 +221,35 @@ class IDBPD:
             # On an accelerator a wait costs more than an evaluation, so the next trial is evaluated as well.
             is_plain = bounds is None and evaluation.equalities == 0
             forecast = _forecast(oracle, state, found) if s.device.type != "cpu" and is_plain else None
+            all_rows, into = None, list[int]()
+            if isinstance(oracle, (PeakOracle, CurvedOracle)) and is_here(s):
+                values = torch.cat([found.g.new_tensor([found.f]), found.g])
+                all_rows, into = with_peaks(bundle_at(evaluation, values, gradients), oracle, evaluation, s)
+                bundle = all_rows.trimmed()
         else:
             old, weights = state.bundle, found.proposal.weights
             highest = old.highest(old.values + found.proposal.change).values()
-            there = old.aged(weights).at(oracle, evaluation.x)
+            moved, one = tracked(old.aged(weights), oracle, evaluation.x)
+            there = moved.at(oracle, evaluation.x)
             if there is None:
                 return None
             values = torch.cat([found.g.new_tensor([found.f]), found.g])
             evaluation = evaluated_higher(oracle, evaluation, values, there) or evaluation
-            followed = there.followed(oracle, evaluation, sorted({*old.first_rows(), *highest}))
+            expected = sorted({one[row] for row in (*old.first_rows(), *highest)})
+            followed = there.followed(oracle, evaluation, expected)
             if followed is None:
                 return None
-            bundle, into = followed
+            bundle, two = followed
+            bundle, three = with_peaks(bundle, oracle, evaluation, s)
+            into = [three[two[row]] for row in one]
             before, after = (Gradients.of(rows) for rows in (old.gradients, bundle.gradients_of(into)))
             step = Step(s, weights, found.proposal.t, before=before, after=after, pull=pull)
             gradients = Gradients.of(bundle.gradients_of(bundle.first_rows()))
-            bundle = bundle.trimmed()
+            all_rows, bundle = bundle, bundle.trimmed()
         learnt = learn_scale(metric, step) if self.metric == "identity" else learn_pair(metric, step, self.memory)
+        # While the violation is minimised alone there is no Lagrangian.
+        if self.metric != "identity" and all_rows is not None and state.phase is Phase.DESCENT and bounds is None:
+            learnt = exact_metric(oracle, all_rows, into, step.weights, evaluation.x, state.flat) or learnt
         return arrive(evaluation, gradients, point.host_multipliers, learnt, metric, forecast, bounds), bundle
 
 

@@ -12,6 +12,7 @@ the multiplier of the quadratic program with the barrier <grad g_i, d> <= -g_i. 
 traces the arc of a search from the full step (t = 1) to a short step of steepest descent on the penalty function.
 """
 
+from operator import mul
 from typing import NamedTuple
 
 import torch
@@ -19,8 +20,18 @@ from torch import Tensor
 
 from idbpd.optim.device_reads import number, truth
 from idbpd.optim.oracle import sizes
-from idbpd.optim.qp.active_set import Group, merged, minimise_on_simplices, minimise_signed, mirrored
+from idbpd.optim.qp.active_set import (
+    Group,
+    few_on_orthant,
+    merged,
+    minimise_on_simplices,
+    minimise_signed,
+    mirrored,
+)
+from idbpd.optim.qp.few_unknowns import MOST_UNKNOWNS, minimise_few
 from idbpd.optim.quasi_newton.bounded_steps import BoundedStep, BoundedSteps
+
+_ROUNDINGS = 64 * torch.finfo(torch.float64).eps
 
 
 class Proposal(NamedTuple):
@@ -74,6 +85,8 @@ class PenaltyModel(NamedTuple):
         return inner if inner.reduction >= 0.5 * plain.reduction else plain
 
     def _propose(self, t: float, penalty: float, values: Tensor) -> Proposal:
+        if self.bounded is None and self.equalities == 0 and values.numel() <= MOST_UNKNOWNS:
+            return self._propose_in_numbers(t, penalty, values.tolist())
         k = self.objective_rows
         step, gram = None, self.gram
         if self.bounded is None:
@@ -84,14 +97,70 @@ class PenaltyModel(NamedTuple):
             step = self.bounded.minimise(t, values, lambda gram, v: self._replace(gram=gram)._weights(t, penalty, v))
             weights, gram, change, bent = step.weights, step.gram, step.change, step.bent
         after = self.values + change
-        slope = self.objective * number(after[:k].amax())
-        # Near a solution all terms cancel. What is left below the rounding of the terms is neither violation nor rise.
-        terms = 64 * torch.finfo(torch.float64).eps * t * (gram.abs() @ weights.abs())
-        left = violation(after[k:], self.equalities, terms[k:])
+        terms = _ROUNDINGS * t * (gram.abs() @ weights.abs())
+        proposal = self._proposal(
+            t,
+            penalty,
+            weights,
+            change,
+            number(after[:k].amax()),
+            violation(after[k:], self.equalities, terms[k:]),
+            bent,
+            number(weights.abs() @ terms),
+        )
+        return proposal._replace(within=step)
+
+    def _propose_in_numbers(self, t: float, penalty: float, values: list[float]) -> Proposal:
+        """The same without a tensor: for a few rows that is several times as fast."""
+        k = self.objective_rows
+        gram = self.gram.tolist()
+        weights = self._few_weights(t, penalty, gram, values)
+        products = [sum(map(mul, row, weights)) for row in gram]
+        change = [-t * one for one in products]
+        terms = [_ROUNDINGS * t * sum(abs(a) * w for a, w in zip(row, weights, strict=True)) for row in gram]
+        after = [value + one for value, one in zip(self.values.tolist(), change, strict=True)]
+        left = max((one - size for one, size in zip(after[k:], terms[k:], strict=True)), default=0.0)
+        return self._proposal(
+            t,
+            penalty,
+            self.values.new_tensor(weights),
+            self.values.new_tensor(change),
+            max(after[:k]),
+            max(left, 0.0),
+            0.5 * t * sum(map(mul, weights, products)),
+            sum(map(mul, weights, terms)),
+        )
+
+    def _proposal(
+        self,
+        t: float,
+        penalty: float,
+        weights: Tensor,
+        change: Tensor,
+        rise: float,
+        left: float,
+        bent: float,
+        rounding: float,
+    ) -> Proposal:
+        """What the model says of some weights. ``rounding`` is of the terms, which all cancel near a solution: what is
+        left below it is neither violation nor rise.
+        """
+        slope = self.objective * rise
         reduction = -slope - bent + penalty * (self.violation - left)
-        rounding = number(weights.abs() @ terms)
         reduction = rounding if abs(reduction) < rounding else reduction
-        return Proposal(t, weights, weights[k:], slope, left, reduction, change, step)
+        return Proposal(t, weights, weights[self.objective_rows :], slope, left, reduction, change)
+
+    def _few_weights(self, t: float, penalty: float, gram: list[list[float]], values: list[float]) -> list[float]:
+        """The solution of the dual in numbers."""
+        k, n = self.objective_rows, len(values)
+        scaled = [[t * one for one in row] for row in gram]
+        if k > 1 and self.objective > 0:
+            padded = [[*row, 0.0] for row in scaled] + [[0.0] * (n + 1)]
+            linear = [*(-value for value in values), 0.0]
+            return minimise_few(padded, linear, [Group(range(k), 1.0), Group(range(k, n + 1), penalty)])[:n]
+        weights = [self.objective] + [0.0] * (k - 1)
+        linear = [t * self.objective * row[0] - value for row, value in zip(gram[k:], values[k:], strict=True)]
+        return weights + few_on_orthant([row[k:] for row in scaled[k:]], linear, penalty)
 
     def _weights(self, t: float, penalty: float, values: Tensor) -> Tensor:
         """The solution of the dual."""

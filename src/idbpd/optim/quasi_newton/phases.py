@@ -69,6 +69,7 @@ class IDBPDState(NamedTuple):
     penalty: Penalty
     floor: float  # an objective below this counts as unbounded
     best_worst: float  # the least worst residual so far
+    flat: float = 1.0  # an exact metric in directions without curvature
     bundle: Bundle | None = None  # the worst cases of the model, where it has more than one row per term
     certified: Iterate | None = None  # the point with the certificate of the bundle, if that is valid
     bundle_worst: float = torch.inf  # the worst residual with the bundle, whether it is a valid certificate or not
