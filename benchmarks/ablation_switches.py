@@ -15,7 +15,7 @@ import torch
 # Where the safeguards are.
 from idbpd.optim.inner import maximise, newton
 from idbpd.optim.kinks import bundle
-from idbpd.optim.qp import active_set
+from idbpd.optim.qp import few_unknowns
 from idbpd.optim.quasi_newton import arc_search, lbfgs, merit, method, penalty, phases, restoration
 
 PACKAGE = "idbpd.optim"
@@ -96,8 +96,8 @@ def _no_newton(off: Off) -> None:
     off.constant(maximise, "MEDIUM", -1)
 
 
-_REFINED = "solved + torch.linalg.solve_ex(system, right - system @ solved)[0]"
-_TOO_LOW = "(found.g - point.g - model.foreseen_change(found.proposal, point.g)[1:]).clamp(min=0)"
+_REFINED = "[s + a for s, a in zip(solved[:m], again[:m], strict=True)]"
+_TOO_LOW = "_margin(found.g - point.g - model.foreseen_change(found.proposal, point.g)[1:], equalities)"
 _LEARNT = "kept, memory)"
 
 SWITCHES = [
@@ -138,9 +138,9 @@ SWITCHES = [
     Switch("memory_10", "10 pairs instead of 50",
            _text(lbfgs, "learn_pair", _LEARNT, "kept, min(memory, 10))"), data=True),
     # Of small quadratic programs.
-    Switch("refinement", "systems are solved once", _text(active_set, "_free_minimiser", _REFINED, "solved")),
+    Switch("refinement", "systems are solved once", _text(few_unknowns, "_free_minimiser", _REFINED, "solved[:m]")),
     Switch("scaling", "unknowns of different size are not brought to one",
-           _text(active_set, "minimise_on_simplices", "torch.where(size > 0, size, 1.0)", "torch.ones_like(size)")),
+           _text(few_unknowns, "minimise_few", "math.sqrt(d) if d > 0 else 1.0", "1.0")),
     # Of kinks.
     Switch("kinks", "one worst case per term", lambda off: off.function(arc_search, "_look", lambda *_: None)),
     Switch("explained", "any worst case of a refused trial becomes a row",
@@ -163,6 +163,11 @@ SWITCHES = [
            kinks=True),
     Switch("recheck", "no second maximisation from a remembered worst case that is worse",
            _constant(phases, "_RISEN", math.inf), kinks=True),
+    Switch("peaks", "only the highest worst case of each term becomes a row",
+           lambda off: off.function(method, "with_peaks", lambda bundle, *_: (bundle, list(range(len(bundle.terms))))),
+           kinks=True),
+    Switch("second_derivatives", "the metric is learnt where the Hessian is known, too",
+           lambda off: off.function(method, "exact_metric", lambda *_: None), kinks=True),
     # Of inner maxima.
     Switch("newton_ascent", "first-order ascent only", _no_newton),
     Switch("global_search", "no search for a higher peak",

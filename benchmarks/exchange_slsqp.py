@@ -21,7 +21,7 @@ from idbpd.optim import Constraint, Problem, Status, solve
 from idbpd.optim.sets import Box
 
 Formula = Callable[[Any, Any, Any], Any]  # of x, w and the module that has sin and exp: numpy or torch
-REPEATS = 3
+REPEATS = 5
 
 
 class Case(NamedTuple):
@@ -261,14 +261,16 @@ def ours(case: Case) -> tuple[Tensor, Status, int]:
     return solution.x, solution.status, solution.evaluations
 
 
-def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    """The result, and the least processor seconds of a few runs."""
-    seconds = []
+def timed(*runs: Callable[[], Any]) -> list[tuple[Any, float]]:
+    """The result of each, and the least processor seconds of a few runs, one after the other in turns."""
+    results: list[Any] = [None] * len(runs)
+    seconds = [math.inf] * len(runs)
     for _ in range(REPEATS):
-        begin = time.process_time()
-        result = run()
-        seconds.append(time.process_time() - begin)
-    return result, min(seconds)
+        for i, run in enumerate(runs):
+            begin = time.process_time()
+            results[i] = run()
+            seconds[i] = min(seconds[i], time.process_time() - begin)
+    return list(zip(results, seconds, strict=True))
 
 
 def main() -> None:
@@ -279,8 +281,7 @@ def main() -> None:
     print("| problem | status | evaluations | f | exchange f | ms | exchange ms | ratio |")
     print("|---|---|---|---|---|---|---|---|")
     for case in CASES:
-        (x, status, evaluations), seconds = timed(partial(ours, case))
-        (other, _), rival = timed(partial(exchange, case))
+        ((x, status, evaluations), seconds), ((other, _), rival) = timed(partial(ours, case), partial(exchange, case))
         f, f_other = float(case.f(x, None, torch)), float(case.f(other, None, np))
         ratios.append(seconds / rival)
         print(

@@ -215,4 +215,4 @@ def test_a_tiny_objective_does_not_converge_for_its_size_alone(factor: float) ->
 def test_a_start_at_the_answer_is_not_taken_for_a_tiny_objective() -> None:
     solution = solve(Problem(lambda x: (x - 2).square().sum()), at(2 + 1e-9, 2.0))
     assert solution.status is Status.CONVERGED
-    assert solution.state.objective_scale == 1.0
+    assert solution.state.scaling.is_plain

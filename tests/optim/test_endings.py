@@ -133,7 +133,7 @@ def test_a_problem_without_a_multiplier(start: float) -> None:
     solution = solve(problem, at(start), max_steps=500)
 
     assert_finite(solution)
-    assert abs(float(solution.x)) <= 1e-3  # type: ignore[arg-type]
+    assert abs(float(solution.x)) <= 1.5e-3  # type: ignore[arg-type]  # g = x^2 / 2 is within the tolerance there
     if solution.status is Status.CONVERGED:
         assert solution.kkt.worst <= 1e-6
 

@@ -65,6 +65,11 @@ class Observed:
         """That of the method."""
         return self.method.picks_by_residual
 
+    @property
+    def takes_equalities_and_bounds(self) -> bool:
+        """That of the method."""
+        return getattr(self.method, "takes_equalities_and_bounds", False)
+
     def init(self, oracle: Oracle, x: Tensor) -> Any:
         """The first state, whose iterate is shown."""
         return self._shown(self.method.init(oracle, x))

@@ -31,6 +31,7 @@ from idbpd.optim.knowledge import Known
 from idbpd.optim.method import Iterate, Method, Status, Verdict
 from idbpd.optim.oracle import Oracle
 from idbpd.optim.problem import Constraint, Problem
+from idbpd.optim.progress import Progress
 from idbpd.optim.quasi_newton.method import IDBPD
 from idbpd.optim.solution import History, Record, RunState, Solution
 from idbpd.optim.solve import Keeper, solve
@@ -47,6 +48,7 @@ __all__ = [
     "Method",
     "Oracle",
     "Problem",
+    "Progress",
     "Record",
     "RunState",
     "Solution",

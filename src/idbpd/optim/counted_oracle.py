@@ -7,13 +7,18 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from idbpd.optim.bounds import Bounds
+from idbpd.optim.deadline import Deadline
 from idbpd.optim.oracle import (
     AscentSteps,
+    BoundedOracle,
+    CurvedOracle,
     CutOracle,
     Evaluation,
     Gradients,
     Maximisers,
     Oracle,
+    PeakOracle,
     PromptOracle,
     TermOracle,
     Verification,
@@ -24,9 +29,9 @@ from idbpd.optim.oracle import (
 class CountedOracle:
     """Counts evaluations and gradients."""
 
-    def __init__(self, oracle: Oracle) -> None:
-        """Nothing is counted yet."""
-        self._oracle = oracle
+    def __init__(self, oracle: Oracle, deadline: Deadline | None = None) -> None:
+        """Nothing is counted yet. No evaluation begins after the deadline."""
+        self._oracle, self._deadline = oracle, deadline or Deadline()
         self.evaluations = 0
         self.gradients = 0
 
@@ -41,6 +46,7 @@ class CountedOracle:
 
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:
         """One evaluation."""
+        self._deadline.check()
         self.evaluations += 1
         return self._oracle.evaluate(x, warm, steps)
 
@@ -79,12 +85,38 @@ class _WithTerms(CountedOracle):
         return self._oracle.is_only_maximiser(x, term, point)
 
 
+class _WithPeaks(CountedOracle):
+    """Of a `PeakOracle`; what it costs is part of an evaluation."""
+
+    _oracle: PeakOracle
+
+    def tracked(self, x: Tensor, term: int, points: Sequence[Tensor | None]) -> list[Tensor] | None:
+        self._deadline.check()
+        return self._oracle.tracked(x, term, points)
+
+    def peaks(self, x: Tensor, term: int) -> list[Tensor]:
+        self._deadline.check()
+        return self._oracle.peaks(x, term)
+
+
+class _WithCurvature(CountedOracle):
+    """Of a `CurvedOracle`."""
+
+    _oracle: CurvedOracle
+
+    def curvature(
+        self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None], weights: Sequence[float]
+    ) -> Tensor | None:
+        return self._oracle.curvature(x, terms, points, weights)
+
+
 class _WithAttempts(CountedOracle):
     """Of a `PromptOracle`; completing an attempt is part of its evaluation."""
 
     _oracle: PromptOracle
 
     def attempt(self, x: Tensor, warm: Maximisers) -> Evaluation:
+        self._deadline.check()
         self.evaluations += 1
         return self._oracle.attempt(x, warm)
 
@@ -107,16 +139,29 @@ class _WithVerification(CountedOracle):
         self._oracle.remind(worst_cases)
 
 
+class _WithBounds(CountedOracle):
+    """Of a `BoundedOracle`."""
+
+    _oracle: BoundedOracle
+
+    @property
+    def bounds(self) -> Bounds | None:
+        return self._oracle.bounds
+
+
 _ABILITIES = (
     (CutOracle, _WithCuts),
     (TermOracle, _WithTerms),
+    (PeakOracle, _WithPeaks),
+    (CurvedOracle, _WithCurvature),
     (PromptOracle, _WithAttempts),
     (VerifyingOracle, _WithVerification),
+    (BoundedOracle, _WithBounds),
 )
 
 
-def counted(oracle: Oracle) -> CountedOracle:
+def counted(oracle: Oracle, deadline: Deadline | None = None) -> CountedOracle:
     """``oracle`` with its calls counted, and with its own abilities."""
     kinds = tuple(kind for protocol, kind in _ABILITIES if isinstance(oracle, protocol))
-    made: CountedOracle = type("CountedOracle", (*kinds, CountedOracle), {})(oracle)
+    made: CountedOracle = type("CountedOracle", (*kinds, CountedOracle), {})(oracle, deadline)
     return made

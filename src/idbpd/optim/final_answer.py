@@ -7,12 +7,14 @@ from typing import Any
 import torch
 
 from idbpd.optim.counted_oracle import CountedOracle
+from idbpd.optim.deadline import Deadline, OutOfTimeError
 from idbpd.optim.device_reads import read
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.knowledge import Known
 from idbpd.optim.layout import Layout
 from idbpd.optim.method import Method, Status, Verdict
-from idbpd.optim.oracle import Evaluation, Maximisers, Verification, VerifyingOracle
+from idbpd.optim.oracle import Evaluation, Maximisers, Verification, VerifyingOracle, sides_at
+from idbpd.optim.scaling import in_user_units
 from idbpd.optim.solution import RunState, Solution
 
 INNER = 0.1  # share of the tolerance to which worst cases are wanted at the end
@@ -27,53 +29,58 @@ def final_answer(
     ending: Verdict,
     verification: Verification | None,
     tolerance: float,
+    deadline: Deadline,
 ) -> Solution:
     """The answer, with its certificate computed at the very point that is returned."""
     status, reason = ending
     if status is Status.CONVERGED and not method.picks_by_residual:
         evaluation, gradients, multipliers, found, _ = method.iterate(run.method)
+        sides, equalities = sides_at(oracle, evaluation.x), evaluation.equalities
     else:
         verification = None  # it speaks of the last point
         best = run.best
         evaluation = oracle.evaluate(best.x, Maximisers.of(best.maximisers))
         gradients = oracle.differentiate(evaluation)
-        multipliers = best.multipliers if method.picks_by_residual else best_multipliers(evaluation.g, gradients)
-        found = residuals(evaluation.g, gradients, multipliers)
+        sides, equalities = sides_at(oracle, best.x), evaluation.equalities
+        multipliers = best.multipliers
+        if not method.picks_by_residual:
+            multipliers = best_multipliers(evaluation.g, gradients, equalities, sides)
+        found = residuals(evaluation.g, gradients, multipliers, equalities, sides)
     known, remarks = _known(evaluation), tuple[str, ...]()
-    if verification is None and isinstance(oracle, VerifyingOracle) and status is not Status.DIVERGED:
-        verification = oracle.verify(evaluation, INNER * tolerance)
+    if isinstance(oracle, VerifyingOracle) and status is not Status.DIVERGED:
+        verification = _verified_in_time(oracle, evaluation, verification, INNER * tolerance, deadline)
+        if verification is None:
+            evaluation, known = _unverified(evaluation)
+            remarks = (f"the time limit of {deadline.seconds:g} seconds has passed before worst cases were verified",)
     if verification is not None:
-        is_higher = verification.is_higher
-        for _ in range(_AGAIN):
-            if not (verification.is_higher and isinstance(oracle, VerifyingOracle)):
-                break
-            # What a search has found on the way need not be the highest.
-            verification = oracle.verify(verification.evaluation, INNER * tolerance)
         known, remarks = verification.known, verification.remarks
-        if is_higher:
+        if verification.is_higher:
             evaluation = verification.evaluation
             gradients = oracle.differentiate(evaluation)
-            multipliers = best_multipliers(evaluation.g, gradients)
-            found = residuals(evaluation.g, gradients, multipliers)
+            multipliers = best_multipliers(evaluation.g, gradients, equalities, sides)
+            found = residuals(evaluation.g, gradients, multipliers, equalities, sides)
         evaluation = evaluation._replace(error=verification.evaluation.error)
-    kkt = found.measured()
+    multipliers = multipliers.nan_to_num(0.0)
+    answer = in_user_units(evaluation, gradients, multipliers, found, run.scaling, sides)
+    inside, kkt = found.measured(), answer.residuals.measured()
+    worst = inside.worst if run.scaling.is_relative else max(inside.worst, kkt.stationarity)
     error = evaluation.error.nan_to_num(torch.inf, torch.inf).amax().item()
-    if status is Status.CONVERGED and not kkt.worst <= tolerance:
+    if status is Status.CONVERGED and not worst <= tolerance:
         status, reason = Status.MAX_STEPS, "the residuals recomputed with better maximisers are beyond the tolerance"
     if status is Status.CONVERGED and Known.LOCAL in known:
         status, reason = Status.LOCAL, _why_local(known, remarks)
     if status is Status.CONVERGED and not error <= max(tolerance, math.sqrt(torch.finfo(evaluation.x.dtype).eps)):
         status, reason = Status.MAX_STEPS, f"the inner maxima are only known to within {error:.1e}"
-    if status is Status.INFEASIBLE and kkt.infeasibility <= tolerance:
+    if status is Status.INFEASIBLE and inside.infeasibility <= tolerance:
         status, reason = Status.MAX_STEPS, f"{reason}; an earlier point is feasible and is returned"
     steps = _last_step(run, tolerance) if method.check_every > 1 else run.step
     return Solution(
-        x=layout.restore(evaluation.x),
+        x=layout.restore(answer.x),
         y=evaluation.maximisers.y,
-        w=evaluation.maximisers.w,
-        f=evaluation.f.nan_to_num(torch.inf).item(),
-        g=evaluation.g.nan_to_num(torch.inf),
-        multipliers=multipliers.nan_to_num(0.0),
+        w=evaluation.maximisers.w[: answer.g.numel()],
+        f=answer.f.nan_to_num(torch.inf).item(),
+        g=answer.g.nan_to_num(torch.inf),
+        multipliers=answer.multipliers,
         kkt=kkt,
         status=status,
         reason=reason,
@@ -83,8 +90,37 @@ def final_answer(
         gradients=oracle.gradients,
         inner_error=error,
         state=run,
-        known=known,
+        known=known[: 1 + answer.g.numel()],
+        h=answer.h.nan_to_num(torch.inf),
+        equality_multipliers=answer.equality_multipliers,
+        bound_multipliers=None if answer.bound_multipliers is None else layout.restore(answer.bound_multipliers),
     )
+
+
+def _verified_in_time(
+    oracle: VerifyingOracle, evaluation: Evaluation, before: Verification | None, tolerance: float, deadline: Deadline
+) -> Verification | None:
+    """What is known of the worst cases of the point that is returned; None where the time does not allow to know."""
+    found = before
+    try:
+        with deadline:
+            found = found or oracle.verify(evaluation, tolerance)
+            is_higher = found.is_higher
+            for _ in range(_AGAIN):
+                if not found.is_higher:
+                    break
+                # What a search has found on the way need not be the highest.
+                found = oracle.verify(found.evaluation, tolerance)
+            return found._replace(is_higher=is_higher)
+    except OutOfTimeError:
+        return found
+
+
+def _unverified(evaluation: Evaluation) -> tuple[Evaluation, tuple[Known, ...]]:
+    """Worst cases as a local search has left them."""
+    known = tuple(Known.EXACT if point is None else Known.LOCAL for point in evaluation.maximisers.points)
+    is_local = torch.tensor([one is Known.LOCAL for one in known], device=evaluation.error.device)
+    return evaluation._replace(error=torch.where(is_local, torch.inf, evaluation.error)), known
 
 
 def _known(evaluation: Evaluation) -> tuple[Known, ...]:

@@ -22,6 +22,16 @@ class Layout(NamedTuple):
         shaped = [piece.view(shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
         return shaped[0] if self.names is None else dict(zip(self.names, shaped, strict=True))
 
+    def place(self, index: int) -> str:
+        """The name of an entry of the flat vector in the user's shape."""
+        names: tuple[str, ...] = ("",) if self.names is None else self.names
+        for name, shape in zip(names, self.shapes, strict=True):
+            if index < shape.numel():
+                at = [int(i) for i in torch.unravel_index(torch.tensor(index), shape)] if shape else []
+                return f"x{[name] if name else ''}{at or ''}"
+            index -= shape.numel()
+        raise IndexError(index)
+
 
 def flatten(x0: Point) -> tuple[Tensor, Layout]:
     """A fresh flat copy of ``x0`` and the layout to undo it; an error says why no method could start from ``x0``."""

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from idbpd.optim.bounds import Bounds, Sides
 from idbpd.optim.knowledge import Known
 
 
@@ -47,6 +48,17 @@ class Evaluation(NamedTuple):
     g: Tensor  # (c,), float64
     maximisers: Maximisers
     error: Tensor  # (1 + c,), float64: by how much f and each g may miss the true maximum, rounding inside included
+    equalities: int = 0  # how many of g, the last ones, are equalities: they shall be zero
+
+
+def sizes(g: Tensor, equalities: int) -> Tensor:
+    """How far each constraint is from being met, below zero where an inequality is met with room: |g_i| for the last
+    ``equalities``, g_i for the others.
+    """
+    if equalities == 0:
+        return g
+    c = g.numel() - equalities
+    return torch.cat([g[:c], g[c:].abs()])
 
 
 class Gradients(NamedTuple):
@@ -136,6 +148,34 @@ class TermOracle(Oracle, Protocol):
         ...
 
 
+@runtime_checkable
+class PeakOracle(TermOracle, Protocol):
+    """An oracle that also knows the local maximisers of some terms."""
+
+    def tracked(self, x: Tensor, term: int, points: Sequence[Tensor | None]) -> list[Tensor] | None:
+        """The local maximisers at ``x`` to which ``points``, perhaps those of another x, lead; None where the term is
+        not known well enough.
+        """
+        ...
+
+    def peaks(self, x: Tensor, term: int) -> list[Tensor]:
+        """The local maximisers at ``x``, as far as they are known; the highest first."""
+        ...
+
+
+@runtime_checkable
+class CurvedOracle(TermOracle, Protocol):
+    """An oracle that also knows second derivatives."""
+
+    def curvature(
+        self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None], weights: Sequence[float]
+    ) -> Tensor | None:
+        """The Hessian in x, (d, d) float64, of the weighted sum of terms, each with its worst case at ``x``, which
+        moves with x; None where it is not known.
+        """
+        ...
+
+
 class Verification(NamedTuple):
     """What is known of the worst cases at a point."""
 
@@ -160,6 +200,27 @@ class VerifyingOracle(Oracle, Protocol):
     def remind(self, worst_cases: tuple[tuple[Tensor, ...], ...]) -> None:
         """Take over what another run had found."""
         ...
+
+
+@runtime_checkable
+class BoundedOracle(Oracle, Protocol):
+    """An oracle that may have bounds on x. It is asked for points within them only."""
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The bounds; None where there are none."""
+        ...
+
+
+def bounds_of(oracle: Oracle) -> Bounds | None:
+    """The bounds on x of an oracle, if there are any."""
+    return oracle.bounds if isinstance(oracle, BoundedOracle) else None
+
+
+def sides_at(oracle: Oracle, x: Tensor) -> Sides | None:
+    """Which variables of a point are at bounds; None where there are no bounds."""
+    bounds = bounds_of(oracle)
+    return None if bounds is None else bounds.sides(x)
 
 
 def attempt(oracle: Oracle, x: Tensor, warm: Maximisers) -> Evaluation:

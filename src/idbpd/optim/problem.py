@@ -8,8 +8,10 @@ from typing import Any, final
 from torch import Tensor
 
 from idbpd.optim.sets import ConvexSet
+from idbpd.optim.stated_bounds import PerVariable
 
 Function = Callable[..., Tensor]
+Equality = Callable[[Any], Tensor]  # from x, in the shape of x0, to what shall be zero
 Maximiser = Callable[[Any], Tensor]  # from x, in the shape of x0, to a point of the set
 
 
@@ -36,11 +38,15 @@ class Constraint:
 @final
 @dataclass(frozen=True)
 class Problem:
-    """min over x of max over y of ``objective(x, y)``, subject to ``constraints``.
+    """min over x of max over y of ``objective(x, y)``, subject to ``constraints``, ``equalities`` and ``bounds``.
 
     ``objective`` is ``phi(x, y)``, or ``phi(x)`` when ``over`` is None; it returns a tensor with one element,
     differentiable in both. ``x`` arrives in the shape of the ``x0`` given to `solve`, as a tensor or a dict of named
     tensors. ``concave`` and ``maximise`` are for y what those of a `Constraint` are for w.
+
+    ``equalities`` are functions ``h(x)`` that shall be zero, each a tensor with one or more entries. ``bounds`` is
+    ``(low, high)`` for x itself, each a number, a tensor in the shape of x0, a dict with some of its names, or None;
+    an infinite entry leaves a variable free. All points that are evaluated are within the bounds.
     """
 
     objective: Function
@@ -48,6 +54,8 @@ class Problem:
     constraints: Sequence[Constraint] = ()
     concave: bool = False
     maximise: Maximiser | None = None
+    equalities: Sequence[Equality] = ()
+    bounds: tuple[PerVariable, PerVariable] | None = None
 
     def __post_init__(self) -> None:
         """Reject what could only fail later and further away."""
@@ -61,6 +69,23 @@ class Problem:
             if not isinstance(constraint, Constraint):
                 raise TypeError(f"constraints[{i}] must be a Constraint, got {type(constraint).__name__}")
         object.__setattr__(self, "constraints", tuple(self.constraints))
+        object.__setattr__(self, "equalities", _checked_equalities(self.equalities))
+        if self.bounds is not None:
+            if not isinstance(self.bounds, list | tuple) or len(self.bounds) != 2:
+                raise TypeError(f"bounds must be a pair (low, high) for x, got {self.bounds!r}")
+            object.__setattr__(self, "bounds", tuple(self.bounds))
+
+
+def _checked_equalities(equalities: object) -> tuple[Equality, ...]:
+    if callable(equalities):
+        raise TypeError("equalities must be a sequence, got a single function; write equalities=[h]")
+    if not isinstance(equalities, Sequence):
+        raise TypeError(f"equalities must be a sequence of functions of x, got {type(equalities).__name__}")
+    for i, h in enumerate(equalities):
+        if isinstance(h, Constraint):
+            raise TypeError(f"equalities[{i}] must be a function h(x), got a Constraint; an equality has no set")
+        _check_term(f"equalities[{i}]", h, None)
+    return tuple(equalities)
 
 
 def _check_term(name: str, function: object, over: object) -> None:
@@ -73,7 +98,7 @@ def _check_term(name: str, function: object, over: object) -> None:
         )
     if isinstance(over, (list, tuple)):
         raise TypeError(
-            f"over must be one set, got a {type(over).__name__}; a product of boxes is one Box with all their bounds"
+            f"over must be one set, got a {type(over).__name__}; write Product(a, b, ...), or one Box for boxes"
         )
     if over is not None and not isinstance(over, ConvexSet):
         known = "a set such as Simplex(n), Box(low, high), Ball(center, radius) or Space(n), or None"

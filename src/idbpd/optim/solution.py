@@ -9,6 +9,7 @@ from torch import Tensor
 from idbpd.optim.kkt import KKT, Residuals
 from idbpd.optim.knowledge import Known
 from idbpd.optim.method import Iterate, Status
+from idbpd.optim.scaling import Scaling
 
 
 class Record(NamedTuple):
@@ -18,7 +19,7 @@ class Record(NamedTuple):
     f: Tensor
     g: Tensor  # (c,)
     multipliers: Tensor  # (c,)
-    kkt: Residuals
+    kkt: Residuals  # with equalities and bounds, where there are any
     evaluations: int
 
 
@@ -126,7 +127,7 @@ class RunState(NamedTuple):
     evaluations: int
     gradients: int
     worst_cases: tuple[tuple[Tensor, ...], ...] = ()  # of every term, those that were hard to find
-    objective_scale: float = 1.0  # by which the objective is multiplied inside
+    scaling: Scaling = Scaling()  # in which units the run computes
 
 
 class Solution(NamedTuple):
@@ -154,3 +155,7 @@ class Solution(NamedTuple):
     inner_error: float  # by how much f and g may miss the true maxima; infinite where one of them is local
     state: RunState  # to go on from here, see `solve`
     known: tuple[Known, ...] = ()  # how the worst case of every term is known, the objective first
+    h: Tensor = torch.zeros(0, dtype=torch.float64)  # the values of all equalities, float64
+    equality_multipliers: Tensor = torch.zeros(0, dtype=torch.float64)  # one for each of h, of either sign
+    # In the shape of x: positive at a low bound that holds a variable up, negative at a high one that holds it down.
+    bound_multipliers: Tensor | dict[str, Tensor] | None = None

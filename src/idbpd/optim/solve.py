@@ -1,23 +1,30 @@
 """The one loop that runs every method, judges its iterates and hands back the right one."""
 
 import math
-import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from torch import Tensor
-
-from idbpd.optim.counted_oracle import CountedOracle, counted
+from idbpd.optim.begin import (
+    Units,
+    begun,
+    check_settings,
+    flat_sizes,
+    oracles,
+    refuse_what_the_method_cannot,
+    resumed,
+)
+from idbpd.optim.counted_oracle import CountedOracle
+from idbpd.optim.deadline import Deadline, OutOfTimeError
 from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.final_answer import INNER, final_answer
-from idbpd.optim.inner.autograd_oracle import AutogradOracle
 from idbpd.optim.layout import Point, flatten
 from idbpd.optim.method import Iterate, Method, RevisingMethod, Status, Verdict
-from idbpd.optim.objective_scale import objective_scale, unscaled_record, unscaled_solution
-from idbpd.optim.oracle import Oracle, Verification, VerifyingOracle
+from idbpd.optim.oracle import Oracle, Verification, VerifyingOracle, sides_at
 from idbpd.optim.problem import Problem
 from idbpd.optim.quasi_newton.method import IDBPD
-from idbpd.optim.solution import Record, RunState, Solution, empty_history, first_best
+from idbpd.optim.scaling import Scaling, in_user_units
+from idbpd.optim.solution import Record, RunState, Solution
+from idbpd.optim.stated_bounds import PerVariable
 
 Callback = Callable[[Record], object]
 _DEFAULT = IDBPD()
@@ -48,6 +55,8 @@ def solve(
     keeper: Keeper | None = None,
     effort: float = 1.0,
     time_limit: float = math.inf,
+    relative_tolerance: float | None = None,
+    x_scale: PerVariable = None,
 ) -> Solution:
     """Run ``method`` on ``problem`` from ``x0`` until all KKT residuals are at most ``tolerance`` or ``max_steps``
     steps are done.
@@ -57,34 +66,36 @@ def solve(
     exactly as if that run had not ended; ``max_steps`` counts from the very start, and ``x0`` only gives the shape.
     ``keeper`` is given such states while the run goes on, and once more when Ctrl-C or a termination ends it.
     ``effort`` says how hard to look for the global worst cases of a `Problem`: 10 looks ten times as long as 1.
-    ``time_limit`` ends the run after the step in which so many seconds have passed.
+    ``time_limit`` ends the run after so many seconds, also in the middle of a step or of a verification.
+    ``relative_tolerance`` takes the place of ``tolerance``: it is relative to the gradient of the objective at ``x0``.
+    ``x_scale`` says how large each variable of a `Problem` typically is.
     """
-    _check(method, max_steps, tolerance, effort, time_limit)
-    deadline = time.monotonic() + time_limit
+    check_settings(method, max_steps, tolerance, effort, time_limit, relative_tolerance)
+    deadline = Deadline(time_limit)
     x, layout = flatten(x0)
-
-    def oracle_of(scale: float) -> CountedOracle:
-        return counted(AutogradOracle(problem, layout, effort, scale) if isinstance(problem, Problem) else problem)
-
-    oracle = oracle_of(1.0 if state is None else state.objective_scale)
+    oracle_of = oracles(problem, layout, x, effort, deadline)
+    units = Units(flat_sizes(x_scale, layout, x), relative_tolerance is not None)
+    tolerance = tolerance if relative_tolerance is None else relative_tolerance
+    oracle = oracle_of(Scaling() if state is None else state.scaling)
+    refuse_what_the_method_cannot(method, oracle, problem, units)
     records: list[Record] = []
     verification: Verification | None = None
     stopped, revisits = False, 0
     if state is not None:
-        run = _resumed(state, method, oracle, x)
+        run = resumed(state, method, oracle, x)
     else:
-        run, oracle = _begun(method, oracle, oracle_of, x)
-        records.append(unscaled_record(_record(0, method.iterate(run.method), oracle), run.objective_scale))
+        run, oracle = begun(method, oracle, oracle_of, x, units)
+        records.append(_record(0, method.iterate(run.method), oracle, run.scaling))
         stopped = callback is not None and callback(records[-1]) is True
     try:
         while True:
             cut = "the callback ended the run" if stopped else ""
-            if time.monotonic() > deadline:
+            if deadline.is_over:
                 cut = f"the time limit of {time_limit:g} seconds has passed"
             if cut or run.step >= max_steps or run.step % method.check_every == 0:
-                ending = _judge(run, method, tolerance, max_steps, cut)
+                ending = _judge(run, method, oracle, tolerance, max_steps, cut)
                 if ending is not None:
-                    verification = _verified(method, oracle, run, ending, tolerance)
+                    verification = _verified(method, oracle, run, ending, tolerance, deadline)
                     if verification is None or not verification.is_higher or revisits == _REVISITS:
                         break
                     run = _revisited(method, oracle, run, verification, tolerance)
@@ -94,10 +105,12 @@ def solve(
                 run = _with_history(run, records)
                 records = []
                 keeper.keep(run)
-            following = method.step(oracle, run.method, tolerance)
+            following = _stepped(method, oracle, run, tolerance, deadline)
+            if following is None:
+                continue  # the time is over
             iterate = method.iterate(following)
             best = run.best.or_better(iterate, tolerance, method.picks_by_residual)
-            records.append(unscaled_record(_record(run.step + 1, iterate, oracle), run.objective_scale))
+            records.append(_record(run.step + 1, iterate, oracle, run.scaling))
             run = run._replace(step=run.step + 1, method=following, best=best)
             run = run._replace(evaluations=oracle.evaluations, gradients=oracle.gradients)
             stopped = callback is not None and callback(records[-1]) is True
@@ -105,38 +118,8 @@ def solve(
         if keeper is not None:
             keeper.keep(_with_history(run, records))
         raise
-    solution = final_answer(method, oracle, layout, _with_history(run, records), ending, verification, tolerance)
-    return unscaled_solution(solution, run.objective_scale)
-
-
-def _check(method: Method[Any], max_steps: int, tolerance: float, effort: float, time_limit: float) -> None:
-    """Reject what could only fail later."""
-    if isinstance(method, type):
-        raise TypeError(f"method must be an instance such as {method.__name__}(), got the class {method.__name__}")
-    if isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 0:
-        raise ValueError(f"max_steps must be a non-negative integer, got {max_steps!r}")
-    if not 0 < tolerance < math.inf:
-        raise ValueError(f"tolerance must be positive and finite, got {tolerance}")
-    if not 0 < effort < math.inf:
-        raise ValueError(f"effort must be positive and finite, got {effort}")
-    if not time_limit > 0:
-        raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit}")
-
-
-def _begun(
-    method: Method[Any], oracle: CountedOracle, oracle_of: Callable[[float], CountedOracle], x: Tensor
-) -> tuple[RunState, CountedOracle]:
-    """The run at its start, and the oracle with the objective in a scale of its own where that is tiny."""
-    first = method.init(oracle, x)
-    scale = 1.0
-    # Algorithm 1 takes the objective as it is; an oracle that is no `Problem` answers for its own scale.
-    if isinstance(oracle, VerifyingOracle) and isinstance(method, RevisingMethod):
-        scale = objective_scale(oracle, x, method.iterate(first))
-    if scale > 1.0:
-        oracle = oracle_of(scale)
-        first = method.init(oracle, x)
-    best, empty = first_best(method.iterate(first)), empty_history(oracle.constraint_count)
-    return RunState(0, first, best, empty, oracle.evaluations, oracle.gradients, (), scale), oracle
+    whole = _with_history(run, records)
+    return final_answer(method, oracle, layout, whole, ending, verification, tolerance, deadline)
 
 
 def _with_history(run: RunState, records: list[Record]) -> RunState:
@@ -145,9 +128,11 @@ def _with_history(run: RunState, records: list[Record]) -> RunState:
     return run._replace(history=run.history.extended(records[:missing]))
 
 
-def _judge(run: RunState, method: Method[Any], tolerance: float, max_steps: int, cut: str) -> Verdict | None:
+def _judge(
+    run: RunState, method: Method[Any], oracle: CountedOracle, tolerance: float, max_steps: int, cut: str
+) -> Verdict | None:
     """Whether the run is over: by the numbers of its latest iterate, by its callback, or for want of steps or time."""
-    worst, is_finite = _measured(run, method)
+    worst, is_finite = _measured(run, method, oracle)
     if worst <= tolerance:
         return Verdict(Status.CONVERGED, "all KKT residuals are within the tolerance")
     verdict = method.verdict(run.method)
@@ -161,15 +146,37 @@ def _judge(run: RunState, method: Method[Any], tolerance: float, max_steps: int,
 
 
 def _verified(
-    method: Method[Any], oracle: CountedOracle, run: RunState, ending: Verdict, tolerance: float
+    method: Method[Any],
+    oracle: CountedOracle,
+    run: RunState,
+    ending: Verdict,
+    tolerance: float,
+    deadline: Deadline,
 ) -> Verification | None:
-    """What is known of the worst cases where a method has ended by itself; None where it would change nothing."""
+    """What is known of the worst cases where a method has ended by itself; None where it would change nothing, or
+    where the time is over.
+    """
     is_cut_short = ending.status is Status.MAX_STEPS and method.verdict(run.method) is None
     if is_cut_short or ending.status is Status.DIVERGED:
         return None
     if not isinstance(oracle, VerifyingOracle) or not isinstance(method, RevisingMethod):
         return None
-    return oracle.verify(method.iterate(run.method).evaluation, INNER * tolerance)
+    try:
+        with deadline:
+            return oracle.verify(method.iterate(run.method).evaluation, INNER * tolerance)
+    except OutOfTimeError:
+        return None
+
+
+def _stepped(
+    method: Method[Any], oracle: CountedOracle, run: RunState, tolerance: float, deadline: Deadline
+) -> Any | None:
+    """The state of the method one step later; None where the time is over before."""
+    try:
+        with deadline:
+            return method.step(oracle, run.method, tolerance)
+    except OutOfTimeError:
+        return None
 
 
 def _revisited(
@@ -183,39 +190,22 @@ def _revisited(
     return run._replace(method=state, best=best, worst_cases=oracle.remembered())
 
 
-def _measured(run: RunState, method: Method[Any]) -> tuple[float, bool]:
+def _measured(run: RunState, method: Method[Any], oracle: CountedOracle) -> tuple[float, bool]:
     """The worst residual of the iterate that counts, and whether the numbers of the latest one are finite."""
     iterate = method.iterate(run.method)
     if iterate.worst is not None:
-        return iterate.worst, math.isfinite(iterate.worst)
+        known = iterate.worst
+        if run.scaling.x is not None and not run.scaling.is_relative and math.isfinite(known):
+            # A variable smaller than 1 has a larger slope in the units of the user.
+            record = _record(run.step, iterate, oracle, run.scaling)
+            known = max(known, number(record.kkt.stationarity))
+        return known, math.isfinite(known)
     worst = run.best.worst if method.picks_by_residual else iterate.residuals.worst
     counting, *latest = read(worst, iterate.evaluation.f, iterate.evaluation.g, *iterate.residuals)
     return number(counting), all(truth(numbers.isfinite().all()) for numbers in latest)
 
 
-def _resumed(state: RunState, method: Method[Any], oracle: CountedOracle, x: Tensor) -> RunState:
-    """``state`` after a check that it fits; the counts go on from there."""
-    if state.best.x.shape != x.shape:
-        raise ValueError(
-            f"state has {state.best.x.numel()} variables, but x0 has {x.numel()}: it is of another problem"
-        )
-    if state.best.x.dtype != x.dtype:
-        raise ValueError(f"state has dtype {state.best.x.dtype}, but x0 has {x.dtype}")
-    if len(state.best.maximisers) - 1 != oracle.constraint_count:
-        raise ValueError(
-            f"state has {len(state.best.maximisers) - 1} constraints, but the problem has {oracle.constraint_count}"
-        )
-    if not isinstance(state.method, method.state_type):
-        raise ValueError(
-            f"state is that of another method: it has a {type(state.method).__name__}, "
-            f"{type(method).__name__} needs a {method.state_type.__name__}"
-        )
-    oracle.evaluations, oracle.gradients = state.evaluations, state.gradients
-    if isinstance(oracle, VerifyingOracle):
-        oracle.remind(state.worst_cases)
-    return state
-
-
-def _record(step: int, iterate: Iterate, oracle: CountedOracle) -> Record:
-    evaluation = iterate.evaluation
-    return Record(step, evaluation.f, evaluation.g, iterate.multipliers, iterate.residuals, oracle.evaluations)
+def _record(step: int, iterate: Iterate, oracle: CountedOracle, scaling: Scaling) -> Record:
+    evaluation, gradients, multipliers, found, _ = iterate
+    user = in_user_units(evaluation, gradients, multipliers, found, scaling, sides_at(oracle, evaluation.x))
+    return Record(step, user.f, user.g, user.multipliers, user.residuals, oracle.evaluations)

@@ -28,9 +28,10 @@ from idbpd.optim.quasi_newton.penalty import Penalty
 from idbpd.optim.quasi_newton.phases import IDBPDState, Phase, RestorationMemory
 from idbpd.optim.quasi_newton.point import EvaluatedPoint, MetricGradients
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
+from idbpd.optim.scaling import Scaling
 from idbpd.optim.solution import Best, History, RunState
 
-_FORMAT = 5
+_FORMAT = 6
 _FIRST_WORDS = "idbpd state"
 _KINDS: dict[str, type[Any]] = {}
 
@@ -47,7 +48,7 @@ def register(kind: type[Any]) -> type[Any]:
 _OURS: tuple[type[Any], ...] = (
     *(RunState, Best, History, Iterate, Evaluation, Gradients, Maximisers, Residuals, Verdict, Status),
     *(IDBPDState, Phase, EvaluatedPoint, MetricGradients, Metric, Penalty, RestorationMemory, SpeculativeTrial),
-    *(Bundle, Algorithm1State),
+    *(Bundle, Algorithm1State, Scaling),
 )
 for _kind in _OURS:
     register(_kind)

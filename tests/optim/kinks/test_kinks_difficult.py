@@ -63,7 +63,7 @@ def test_a_violation_with_a_kink_that_cannot_be_removed_is_infeasible(
     assert solution.kkt.infeasibility == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.parametrize("steps", [5, 9, 13, 17])
+@pytest.mark.parametrize("steps", [1, 2, 3])
 def test_a_looser_tolerance_does_not_make_a_certificate_of_what_was_none(steps: int) -> None:
     (peaks,) = (kink for kink in KINKS if kink.name == "moving peaks")
     x0 = torch.tensor(peaks.starts[1]).double()

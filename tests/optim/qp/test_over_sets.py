@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from idbpd.optim.qp.over_sets import maximise_quadratic, maximise_separable
+from idbpd.optim.qp.over_sets import maximise_quadratic
 from idbpd.optim.sets import Ball, Box, ChiSquareBall, ConvexSet, Simplex, Space
 
 
@@ -39,11 +39,6 @@ def test_the_gradient_points_out_of_the_set(kind: str, seed: int, n: int, scale:
     slope = (g - A @ (z - y)) / scale
     # z is its own projected gradient step: the condition of optimality over any convex set.
     assert float((over.project(z + slope) - z).abs().max()) <= 1e-10
-
-
-def test_a_diagonal_over_a_box() -> None:
-    box = Box(torch.tensor([-1.0, -1.0, -torch.inf]), torch.tensor([1.0, 1.0, torch.inf]))
-    assert maximise_separable([2.0, -8.0, 9.0], [4.0, 2.0, 3.0], box, [0.0, 0.5, 1.0]) == [0.5, -1.0, 4.0]
 
 
 def test_other_sets_are_refused() -> None:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from idbpd.optim.device_reads import read
 from idbpd.optim.inner.function import InnerFunction
-from idbpd.optim.sets import Box, ConvexSet, Simplex
+from idbpd.optim.sets import Box, ConvexSet, Polyhedron, Product, Simplex
 
 _MOST_AXES = 14  # of a box: 16 384 corners
 _MOST_ENTRIES = 1_000  # of a distribution
@@ -27,8 +27,25 @@ def corners_of(over: ConvexSet, like: Tensor, most_axes: int = _MOST_AXES) -> Te
             return corners.reshape(-1, *over.shape)
         case Simplex() if over.n <= _MOST_ENTRIES:
             return torch.eye(over.n, dtype=like.dtype, device=like.device)
+        case Polyhedron():
+            return over.corners.to(like)
+        case Product():
+            return _of_product(over, like, most_axes)
         case _:
             return None
+
+
+def _of_product(over: Product, like: Tensor, most_axes: int) -> Tensor | None:
+    """One corner of each factor, in all combinations."""
+    parts, count = [], 1
+    for factor in over.factors:
+        corners = corners_of(factor, like, most_axes)
+        if corners is None or count * corners.shape[0] > 2**most_axes:
+            return None
+        parts.append(corners.reshape(corners.shape[0], -1))
+        count *= corners.shape[0]
+    places = torch.cartesian_prod(*(torch.arange(part.shape[0], device=like.device) for part in parts)).unbind(1)
+    return torch.cat([part[place] for part, place in zip(parts, places, strict=True)], dim=1)
 
 
 def highest(f: InnerFunction, points: Tensor) -> tuple[Tensor, float]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.deadline import Deadline
 from idbpd.optim.enclosure.enclose import enclose
 from idbpd.optim.enclosure.jets import Frame
 from idbpd.optim.enclosure.tape import Tape
@@ -102,6 +103,7 @@ def branch_and_bound(
     budget: int,
     tidy: Ascent | None = None,
     enough: float = math.inf,
+    deadline: Deadline | None = None,
 ) -> Bounded:
     """Split until no box can hold a point more than ``tolerance`` above the best one, or the budget of boxes is spent.
 
@@ -110,14 +112,14 @@ def branch_and_bound(
     """
     search = _Search(tape, domain, best, tolerance, tidy)
     low, high = domain.low.unsqueeze(0), domain.high.unsqueeze(0)
-    low, high, upper, axis = search.bounds(low, high)
+    low, high, upper, axis = search.bounds(*search.parted(low, high))
     while upper.numel() and search.boxes < budget and search.value <= enough:
+        if deadline is not None:
+            deadline.check()
         order = upper.argsort(descending=True)
         now, later = order[:_AT_ONCE], order[_AT_ONCE:]
         parts = search.split(low[now], high[now], axis[now])
-        while 0 < parts[0].shape[0] <= _AT_LEAST:  # a few boxes cost as much as many
-            parts = search.split(*parts, (parts[1] - parts[0]).argmax(1))
-        found = search.bounds(*parts)
+        found = search.bounds(*search.parted(*parts))
         low, high, upper, axis = (
             torch.cat([old[later], new]) for old, new in zip((low, high, upper, axis), found, strict=True)
         )
@@ -236,6 +238,12 @@ class _Search:
         axis = torch.where(is_convex.any(1), n + is_convex.to(torch.int64).argmax(1), axis)
         kept = ~is_gone
         return new_low[kept], new_high[kept], upper[kept], axis[kept]
+
+    def parted(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        """A few boxes split until they are more: to look at few costs as much as to look at many."""
+        while 0 < low.shape[0] <= _AT_LEAST:
+            low, high = self.split(low, high, (high - low).argmax(1))
+        return low, high
 
     def split(self, low: Tensor, high: Tensor, axis: Tensor) -> tuple[Tensor, Tensor]:
         """Two halves of each box along its axis, or its two sides. A box that is a point is closed."""

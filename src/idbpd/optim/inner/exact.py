@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import is_here, truth
+from idbpd.optim.inner.factors import on_factor, replaced
 from idbpd.optim.inner.function import InnerFunction, Local, Maximum
 from idbpd.optim.inner.gap import ACCURACY, Gap, curved_gap, linear_gap, rounding
 from idbpd.optim.qp.on_device import Bounds, bounds_of, maximise_within
-from idbpd.optim.sets import Box, Simplex
+from idbpd.optim.sets import Box, Polyhedron, Product, Simplex
 from idbpd.optim.sets.base import ConvexSet
 
 SMALL = 50  # variables up to which the whole Hessian is computed
@@ -26,6 +27,8 @@ _FLAT = 64.0 * torch.finfo(torch.float64).eps  # share of the largest curvature 
 
 def exact_maximum(f: InnerFunction, over: ConvexSet, start: Tensor) -> Maximum:
     """The maximum of a concave quadratic from a point of the set; the error is infinite where ``f`` is none."""
+    if isinstance(over, Product):
+        return _of_factors(f, over, start)
     bounds = bounds_of(over, start) if start.numel() <= SMALL else None
     return _by_projection(f, over, start) if bounds is None else _within_bounds(f, over, bounds, start)
 
@@ -41,6 +44,25 @@ def is_strict_quadratic(f: InnerFunction, over: ConvexSet, point: Tensor) -> Ten
         return is_strict & is_quadratic(f, over, here, hessian)
     found = _sphere(f, point)
     return torch.zeros((), dtype=torch.bool, device=point.device) if found is None else found[1] & (found[0] > 0.0)
+
+
+def _of_factors(f: InnerFunction, over: Product, start: Tensor) -> Maximum:
+    """Factor by factor, for a function without a product of variables of different factors."""
+    point, is_exact = start, torch.ones((), dtype=torch.bool, device=start.device)
+    for number, factor in enumerate(over.factors):
+        inside = over.joined(tuple(torch.full_like(p, float(i == number)) for i, p in enumerate(over.split(start))))
+        bends = f.curvatures(point, [_unstructured(start) * inside])
+        if bends is None:
+            return Maximum.at(f.local(start), torch.inf)
+        is_exact = is_exact & (bends[0] * (1 - inside) == 0).all()
+        found = exact_maximum(
+            InnerFunction(on_factor(f.function, over, point, number)), factor, over.split(point)[number]
+        )
+        is_exact = is_exact & found.error.isfinite()
+        point = replaced(over, point, number, found.point)
+    there = f.local(point)
+    error = linear_gap(over, there).bound if over.is_bounded else torch.zeros_like(there.value)
+    return Maximum(there.point, there.value, torch.where(is_exact, error, torch.inf))
 
 
 def _within_bounds(f: InnerFunction, over: ConvexSet, bounds: Bounds, start: Tensor) -> Maximum:
@@ -123,7 +145,7 @@ def _corner(over: ConvexSet, here: Local) -> Tensor:
     if not over.is_bounded:
         return here.point
     corner = over.support(here.gradient)
-    if not isinstance(over, (Box, Simplex)):
+    if not isinstance(over, (Box, Polyhedron, Simplex)):
         return corner
     left = linear_gap(over, here)
     return torch.where(left.bound > ACCURACY * (here.value.abs() + left.magnitude), corner, here.point)

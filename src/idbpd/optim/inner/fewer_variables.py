@@ -84,9 +84,10 @@ def _linear_forms(tape: Tape, like: Tensor) -> Tensor | None:
     return torch.cat(rows) if rows else None
 
 
-def separate_parts(tape: Tape, box: Box) -> list[list[int]]:
-    """Groups of variables such that the function is a sum of one function of each group."""
-    low, high = (bound.double().flatten().cpu() for bound in (box.low, box.high))
+def separate_parts(tape: Tape, low: Tensor, high: Tensor) -> list[list[int]]:
+    """Groups of variables such that the function is a sum of one function of each group, between ``low`` and ``high``
+    (n,), float64 on the host.
+    """
     n = low.numel()
     frame = Frame(n, 2)
     bends = enclose(tape, low.unsqueeze(0), high.unsqueeze(0), 2).bends(frame)

@@ -24,14 +24,14 @@ from idbpd.optim.enclosure.known_jets import NoRuleError
 from idbpd.optim.enclosure.tape import Tape, record
 from idbpd.optim.inner.all_corners import corners_of
 from idbpd.optim.inner.branch_and_bound import Bounded, Domain, branch_and_bound, domain_of
+from idbpd.optim.inner.factors import on_factor, replaced
 from idbpd.optim.inner.fewer_variables import Reduced, along_few_directions, on_part, separate_parts
 from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.inner.known_shapes import maximise_concave, maximise_convex, maximise_linear, maximise_quadratic
-from idbpd.optim.inner.maximise import climb
 from idbpd.optim.inner.multistart import spread_points
 from idbpd.optim.inner.search import Answer, Best, Task
 from idbpd.optim.knowledge import Known
-from idbpd.optim.sets import Box, ConvexSet, Simplex
+from idbpd.optim.sets import Box, ConvexSet, Product, Simplex
 from idbpd.optim.sets.base import DistributionSet
 
 _MOST_FOR_HESSIAN = 500  # variables
@@ -84,7 +84,7 @@ def readable_tape(f: InnerFunction, over: ConvexSet, start: Tensor) -> Tape | No
     return tape if bool((is_same | ~own.isfinite()).all()) else None
 
 
-def _by_structure(task: Task, tape: Tape, best: Best) -> Answer | None:  # noqa: PLR0911 - one after another
+def _by_structure(task: Task, tape: Tape, best: Best) -> Answer | None:  # noqa: PLR0911, PLR0912 - one after another
     """What the operations show; None where they show too little. May raise `NoRuleError`."""
     over = task.over
     n = best.point.numel()
@@ -97,6 +97,8 @@ def _by_structure(task: Task, tape: Tape, best: Best) -> Answer | None:  # noqa:
         answer = maximise_quadratic(task, best)
         if answer is not None:
             return answer
+    if isinstance(over, Product) and n <= _MOST_FOR_JETS and over.is_bounded and _is_sum(tape, over, best.point):
+        return _over_factors(task, over, best)
     domain = domain_of(over)
     low, high = _around(over, best.point, domain)
     shape = shape_of(tape, low, high)
@@ -112,7 +114,7 @@ def _by_structure(task: Task, tape: Tape, best: Best) -> Answer | None:  # noqa:
     if reduced is not None:
         return _of_reduced(task, reduced, best)
     if isinstance(over, Box) and 1 < n <= _MOST_FOR_JETS:
-        parts = separate_parts(tape, over)
+        parts = separate_parts(tape, low, high)
         if len(parts) > 1:
             return _of_parts(task, parts, best)
     if domain is not None and domain.low.numel() <= _MOST_FOR_BOXES:
@@ -152,7 +154,7 @@ def _bends_down(tape: Tape, low: Tensor, high: Tensor) -> bool:
 
 
 def _of_reduced(task: Task, reduced: Reduced, best: Best) -> Answer:
-    inner = task._replace(f=InnerFunction(reduced.function), over=reduced.over)
+    inner = task._replace(f=InnerFunction(reduced.function), over=reduced.over, ascend=None)
     start = reduced.over.centre(best.point)
     found = global_maximum(inner, start)
     best.offer(task.over.project(reduced.point(found.point)))
@@ -168,11 +170,32 @@ def _of_parts(task: Task, parts: list[list[int]], best: Best) -> Answer:
     for part in parts:
         reduced = on_part(task.f.function, task.over, at, part)
         start = at.flatten()[part]
-        inner = Task(InnerFunction(reduced.function), reduced.over, task.tolerance / len(parts), task.effort)
+        inner = task._replace(f=InnerFunction(reduced.function), over=reduced.over, enough=math.inf, ascend=None)
+        inner = inner._replace(tolerance=task.tolerance / len(parts))
         found = global_maximum(inner, start)
         at = task.over.project(reduced.point(found.point))
         known, error = known.weaker(found.known), error + found.error
     best.offer(at)
+    return Answer(best.point, best.value, error, known)
+
+
+def _is_sum(tape: Tape, over: Product, like: Tensor) -> bool:
+    """Whether the function is a sum of one function of the variables of each factor."""
+    owner = [number for number, factor in enumerate(over.factors) for _ in range(factor.dimension)]
+    return all(len({owner[i] for i in part}) == 1 for part in separate_parts(tape, *_around(over, like, None)))
+
+
+def _over_factors(task: Task, over: Product, best: Best) -> Answer:
+    """The maximum over each factor."""
+    at, known, error = best.point, Known.EXACT, 0.0
+    for number, factor in enumerate(over.factors):
+        function = InnerFunction(on_factor(task.f.function, over, at, number))
+        inner = task._replace(f=function, over=factor, enough=math.inf, ascend=None)
+        inner = inner._replace(tolerance=task.tolerance / len(over.factors))
+        found = global_maximum(inner, over.split(at)[number])
+        at = replaced(over, at, number, found.point)
+        known, error = known.weaker(found.known), error + found.error
+    best.offer(over.project(at))
     return Answer(best.point, best.value, error, known)
 
 
@@ -199,12 +222,14 @@ def _by_boxes(task: Task, tape: Tape, domain: Domain, best: Best, shape: Shape) 
         return flat[:-1] if domain.is_simplex else flat
 
     def uphill(v: Tensor) -> Tensor:
-        return inward(climb(task.f, task.over, outward(v), is_concave=True).point)
+        return inward(task.uphill(outward(v)))
 
     best.climb_from(task, spread_points(task.over, like, 16), climbs=1)
     numbers = Frame(domain.low.numel(), 2).size * sum(shape.numel() for one in tape.operations for shape in one.shapes)
     budget = int(task.effort * min(_BOXES, 1 + _WORK / numbers))
-    found: Bounded = branch_and_bound(tape, domain, inward(best.point), task.tolerance, budget, uphill, task.enough)
+    found: Bounded = branch_and_bound(
+        tape, domain, inward(best.point), task.tolerance, budget, uphill, task.enough, task.deadline
+    )
     best.offer(outward(found.point))
     error = max(found.upper - best.value, 0.0)
     rounding = 64.0 * torch.finfo(like.dtype).eps * (1.0 + abs(best.value))

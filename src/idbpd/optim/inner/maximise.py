@@ -38,29 +38,34 @@ def climb(f: InnerFunction, over: ConvexSet, start: Tensor, *, is_concave: bool 
         found = newton_ascent(f, over, start, NEWTON_STEPS)
         if found is not None:
             highest = found if is_concave else _highest(f, over, found)
-            return Maximum.at(highest.at.here, highest.quality.error)
+            return _maximum(highest)
     return _first_order(f, over, start)
 
 
 def _highest(f: InnerFunction, over: ConvexSet, found: Ascended) -> Ascended:
     """Make sure of a local maximum: the function is a concave quadratic, or a search over the set finds no better."""
     here, curvature = found.at.here, found.curvature
-    if not math.isfinite(found.at.value) or not can_search(over):
+    if here is None or not math.isfinite(found.at.value) or not can_search(over):
         return found
-    if curvature.is_concave:
-        (is_its_model,) = read(is_quadratic(f, over, here, curvature.hessian.to(here.point.device)))
+    if curvature.is_concave and curvature.hessian is not None:
+        (is_its_model,) = read(is_quadratic(f, over, here, curvature.hessian))
         if truth(is_its_model):
             return found
     best = found
-    for start in _starts(f, over, found):
+    for start in _starts(f, over, here.point, found):
         other = newton_ascent(f, over, start, NEWTON_STEPS)
         if other is not None and other.at.value > best.at.value:
             best = other
     return best
 
 
-def _starts(f: InnerFunction, over: ConvexSet, found: Ascended) -> list[Tensor]:
-    point, value, margin = found.at.here.point, found.at.value, found.quality.tolerance
+def _maximum(found: Ascended) -> Maximum:
+    assert found.at.here is not None
+    return Maximum.at(found.at.here, found.quality.error)
+
+
+def _starts(f: InnerFunction, over: ConvexSet, point: Tensor, found: Ascended) -> list[Tensor]:
+    value, margin = found.at.value, found.quality.tolerance
     try:
         return promising_starts(f, over, point, value=value, margin=margin, batched=True)
     except Exception:  # it branches on its argument, say, or reads a number out of it; one by one it may do so
@@ -81,5 +86,5 @@ def _first_order(f: InnerFunction, over: ConvexSet, start: Tensor) -> Maximum:
     if bool(gap.bound > tolerance) and start.numel() <= MEDIUM and is_supported(over):
         found = newton_ascent(f, over, best.point, RESCUE_STEPS)
         if found is not None and found.at.value >= float(best.value - tolerance):
-            return Maximum.at(found.at.here, found.quality.error)
+            return _maximum(found)
     return Maximum(best.point, best.value, gap.bound)

@@ -6,13 +6,14 @@ corners is the check.
 """
 
 import itertools
+from functools import lru_cache
+from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from idbpd.optim.device_reads import number, read, truth
-from idbpd.optim.inner.function import InnerFunction
+from idbpd.optim.device_reads import is_here, number, read, truth
 from idbpd.optim.sets import Ball, Box, Simplex, Space
 from idbpd.optim.sets.base import ConvexSet
 
@@ -25,8 +26,16 @@ _MOST_NUMBERS = 4_000_000  # in the points of one look
 _WINDOW = 10.0  # how far to look from the point at hand along an unbounded direction, in units of its size
 
 
+class Valued(Protocol):
+    """A function that is known at many points at once."""
+
+    def values(self, points: Tensor, batched: bool) -> Tensor:
+        """The values at a batch of points."""
+        ...
+
+
 def promising_starts(
-    f: InnerFunction, over: ConvexSet, point: Tensor, *, value: float, margin: float, batched: bool
+    f: Valued, over: ConvexSet, point: Tensor, *, value: float, margin: float, batched: bool
 ) -> list[Tensor]:
     """Points from which an ascent may end more than ``margin`` above ``value``, known at ``point``; the best first."""
     axes = _axes(over)
@@ -35,17 +44,29 @@ def promising_starts(
         (values,) = read(_comparable(f.values(points, batched)))
         order = values.argsort(descending=True)[:2].tolist()
         return [points[i] for i in order if number(values[i]) > value + margin]
-    grid, spacing = _grid(over, point, (_GRID if batched else _COARSE_GRID)[axes])
-    points = over.project(grid).reshape(-1, *over.shape)
+    points, shape, spacing = _covering(over, point, (_GRID if batched else _COARSE_GRID)[axes])
     is_beside = ((points - point).abs() <= 1.01 * spacing).reshape(points.shape[0], -1).all(dim=1)
     values, is_beside = read(_comparable(f.values(points, batched)), is_beside)
-    higher, lower = (extreme.flatten() for extreme in _neighbourhood_extremes(values.reshape(grid.shape[:axes])))
+    higher, lower = (extreme.flatten() for extreme in _neighbourhood_extremes(values.reshape(shape)))
     # A peak between grid points rises above them by no more than values vary around it; what cannot win is not climbed.
     hopeful = (values == higher) & (values + (higher - lower) > value + margin)
     # Nor is the peak that the point itself is on.
     hopeful &= ~is_beside.bool() | (values > value + margin)
     order = torch.where(hopeful, values, -torch.inf).argsort(descending=True)[:_STARTS].tolist()
     return [points[i] for i in order if truth(hopeful[i])]
+
+
+def grid_peaks(f: Valued, over: ConvexSet, like: Tensor, most: int) -> list[Tensor]:
+    """The points of a grid that are higher than all around them, the highest first; none without a grid."""
+    axes = _axes(over)
+    if axes not in _GRID or not over.is_bounded:
+        return []
+    points, shape, _ = _covering(over, like, _GRID[axes])
+    (values,) = read(_comparable(f.values(points, True)))
+    higher, lower = (extreme.flatten() for extreme in _neighbourhood_extremes(values.reshape(shape)))
+    is_peak = (values == higher) & (higher > lower)
+    order = torch.where(is_peak, values, -torch.inf).argsort(descending=True)[:most].tolist()
+    return [points[i] for i in order if truth(is_peak[i])]
 
 
 def spread_points(over: ConvexSet, like: Tensor, count: int) -> Tensor:
@@ -55,8 +76,7 @@ def spread_points(over: ConvexSet, like: Tensor, count: int) -> Tensor:
     n = like.numel()
     count = max(2, min(count, _MOST_NUMBERS // n))
     if n <= _SOBOL_AXES:
-        engine = torch.quasirandom.SobolEngine(n, scramble=True, seed=1)  # type: ignore[no-untyped-call]
-        shares = engine.draw(count, dtype=torch.float64)
+        shares = _sobol(n, count)
     else:
         generator = torch.Generator().manual_seed(1)
         shares = torch.rand(count, n, generator=generator, dtype=torch.float64)
@@ -76,6 +96,12 @@ def spread_points(over: ConvexSet, like: Tensor, count: int) -> Tensor:
     weights = -shares.clamp(min=1e-12).log()
     even = (weights / weights.sum(1, keepdim=True)).to(like)
     return torch.where((torch.arange(count, device=like.device) % 2 == 0).unsqueeze(1), even, inside)
+
+
+@lru_cache(maxsize=16)  # the generator itself takes longer to make than most functions to evaluate
+def _sobol(n: int, count: int) -> Tensor:
+    engine = torch.quasirandom.SobolEngine(n, scramble=True, seed=1)  # type: ignore[no-untyped-call]
+    return engine.draw(count, dtype=torch.float64)
 
 
 def can_search(over: ConvexSet) -> bool:
@@ -102,6 +128,20 @@ def _window(over: ConvexSet, point: Tensor) -> tuple[Tensor, Tensor]:
         case _:
             reach = _WINDOW * (1.0 + point.abs())
             return point - reach, point + reach
+
+
+def _covering(over: ConvexSet, point: Tensor, per_axis: int) -> tuple[Tensor, torch.Size, Tensor]:
+    """The points of a grid over a set, the lengths of its axes, and its widest spacing."""
+    if over.is_bounded and is_here(point) and point.dtype == torch.float64:
+        return _fixed_covering(over, per_axis)
+    grid, spacing = _grid(over, point, per_axis)
+    return over.project(grid).reshape(-1, *over.shape), grid.shape[: _axes(over)], spacing
+
+
+@lru_cache(maxsize=32)  # asked for at every x
+def _fixed_covering(over: ConvexSet, per_axis: int) -> tuple[Tensor, torch.Size, Tensor]:
+    grid, spacing = _grid(over, over.centre(torch.zeros((), dtype=torch.float64)), per_axis)
+    return over.project(grid).reshape(-1, *over.shape), grid.shape[: _axes(over)], spacing
 
 
 def _grid(over: ConvexSet, point: Tensor, per_axis: int) -> tuple[Tensor, Tensor]:

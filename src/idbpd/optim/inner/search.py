@@ -1,10 +1,12 @@
 """A search for a global maximum: its task, the best point so far, and its answer."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import Tensor
 
+from idbpd.optim.deadline import Deadline
 from idbpd.optim.device_reads import read
 from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.inner.maximise import climb
@@ -22,6 +24,14 @@ class Task(NamedTuple):
     tolerance: float  # to which the maximum is wanted
     effort: float
     enough: float = math.inf  # a value beyond which no proof is wanted: the point is not the answer anyway
+    deadline: Deadline = Deadline()
+    ascend: Callable[[Tensor], Tensor] | None = None  # a fast way uphill from a point of the set, where there is one
+
+    def uphill(self, start: Tensor) -> Tensor:
+        """The local maximum that an ascent from a point of the set leads to."""
+        if self.ascend is not None:
+            return self.ascend(start)
+        return climb(self.f, self.over, start, is_concave=True).point
 
 
 class Answer(NamedTuple):
@@ -51,7 +61,7 @@ class Best:
         (values,) = read(self._f.values_somehow(points).nan_to_num(-math.inf, neginf=-math.inf))
         order = values.argsort(descending=True)[:climbs].tolist()
         for start in [self.point, *(points[i] for i in order)]:
-            self.offer(climb(self._f, task.over, task.over.project(start), is_concave=True).point)
+            self.offer(task.uphill(task.over.project(start)))
 
     def exact(self, error: float = 0.0) -> Answer:
         """The best point as the maximum."""

@@ -15,7 +15,8 @@ from idbpd.optim.inner.multistart import spread_points
 from idbpd.optim.inner.search import Answer, Task
 from idbpd.optim.knowledge import Known
 from idbpd.optim.problem import Function, Problem
-from idbpd.optim.sets import ConvexSet
+from idbpd.optim.scaling import Scaling
+from idbpd.optim.sets import ConvexSet, Product
 
 _PAIRS = 64  # of points between which concavity is tested
 
@@ -30,13 +31,22 @@ class Term(NamedTuple):
     maximise: Callable[[Any], Tensor] | None = None  # the user's own maximiser
 
 
-def terms_of(problem: Problem, scale: float = 1.0) -> list[Term]:
-    """All terms, the objective first, multiplied by ``scale``."""
-    objective = problem.objective if scale == 1.0 else lambda *args: scale * problem.objective(*args)
-    terms = [Term("objective", objective, problem.over, problem.concave, problem.maximise)]
+def terms_of(problem: Problem, scaling: Scaling) -> list[Term]:
+    """All terms, the objective first, each multiplied by its factor."""
+    objective = _times(scaling.objective, problem.objective)
+    terms = [Term("objective", objective, _simplified(problem.over), problem.concave, problem.maximise)]
     for i, one in enumerate(problem.constraints):
-        terms.append(Term(f"constraints[{i}].psi", one.psi, one.over, one.concave, one.maximise))
+        psi = _times(scaling.factor(i), one.psi)
+        terms.append(Term(f"constraints[{i}].psi", psi, _simplified(one.over), one.concave, one.maximise))
     return terms
+
+
+def _simplified(over: ConvexSet | None) -> ConvexSet | None:
+    return over.simplified() if isinstance(over, Product) else over
+
+
+def _times(factor: float, function: Function) -> Function:
+    return function if factor == 1.0 else lambda *args: factor * function(*args)
 
 
 def stated_maximum(name: str, f: InnerFunction, over: ConvexSet, point: object, like: Tensor) -> Maximum:

@@ -38,9 +38,12 @@ class Bundle(NamedTuple):
         basis = self.gradients.to(torch.float64)
         return basis @ basis.T
 
-    def groups(self) -> list[Group]:
-        """The weights of the objective's worst cases, whose sum is 1, and those of all constraints."""
+    def groups(self, mirrored: int = 0) -> list[Group]:
+        """The weights of the objective's worst cases, whose sum is 1, and those of all constraints; ``mirrored`` more
+        rows follow, of equalities.
+        """
         others = [row for row, term in enumerate(self.terms) if term > 0]
+        others += range(len(self.terms), len(self.terms) + mirrored)
         return [Group(self.rows_of(0), 1.0), *([Group(others, math.inf)] if others else [])]
 
     def rows_of(self, term: int) -> list[int]:
@@ -83,7 +86,7 @@ class Bundle(NamedTuple):
 
     def at(self, oracle: TermOracle, x: Tensor) -> "Bundle | None":
         """The same worst cases at another x; None where a value or a gradient is not finite."""
-        there = _linearised(oracle, x, self.terms, self.points)
+        there = linearised(oracle, x, self.terms, self.points)
         return None if there is None else there._replace(unused=self.unused)
 
     def joined(self, other: "Bundle") -> "Bundle":
@@ -105,12 +108,12 @@ class Bundle(NamedTuple):
         Of the rows ``expected`` to be the worst cases here, those that have moved to them are replaced by them.
         """
         points = here.maximisers.points
-        are_same = _same([(own, points[term]) for term, own in zip(self.terms, self.points, strict=True)])
+        are_same = same_points([(own, points[term]) for term, own in zip(self.terms, self.points, strict=True)])
         present = {term: row for row, term in enumerate(self.terms) if are_same[row]}
         new = [term for term in range(len(points)) if term not in present]
         both, into = self, list(range(len(self.terms)))
         if new:
-            added = _linearised(oracle, here.x, new, [points[term] for term in new])
+            added = linearised(oracle, here.x, new, [points[term] for term in new])
             if added is None:
                 return None
             both = self.joined(added)
@@ -228,7 +231,7 @@ def bundle_at(here: Evaluation, values: Tensor, gradients: Gradients) -> Bundle:
     return Bundle(tuple(range(n)), points, (0,) * n, values, gradients.rows)
 
 
-def _linearised(oracle: TermOracle, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> Bundle | None:
+def linearised(oracle: TermOracle, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None]) -> Bundle | None:
     """Rows at ``x``; None where a value or a gradient is not finite."""
     values, gradients = oracle.linearise(x, terms, points)
     values, are_finite = read(values, gradients.isfinite().all())
@@ -240,8 +243,10 @@ def _linearised(oracle: TermOracle, x: Tensor, terms: Sequence[int], points: Seq
 _Ends = tuple[Tensor | None, Tensor | None]  # two points of one term
 
 
-def _same(pairs: Sequence[_Ends]) -> list[bool]:
+def same_points(pairs: Sequence[_Ends]) -> list[bool]:
     """For each pair of points, whether they are the same; one wait for all."""
+    if not pairs:
+        return []
     like = next((one for pair in pairs for one in pair if one is not None), torch.zeros(()))
     return (read(_distances(pairs, like))[0] <= _SAME).tolist()
 

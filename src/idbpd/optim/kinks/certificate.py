@@ -16,12 +16,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.bounds import Sides, settled
 from idbpd.optim.device_reads import index, number, read
 from idbpd.optim.kinks.bundle import Bundle
 from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Iterate
-from idbpd.optim.oracle import Evaluation, Gradients, Maximisers, TermOracle
-from idbpd.optim.qp.active_set import minimise_on_simplices
+from idbpd.optim.oracle import Evaluation, Gradients, Maximisers, TermOracle, sides_at, sizes
+from idbpd.optim.qp.active_set import merged, minimise_on_simplices, mirrored
 
 # How much the gap of a worst case to the maximum counts in a certificate. A worst case that misses it by eps may
 # be sqrt(eps) away from one that attains it, so what carries weight should miss it by much less than the tolerance.
@@ -37,16 +38,27 @@ class Certificate(NamedTuple):
     worst: float  # of the residuals; infinite where a number is not finite
 
 
-def certify(evaluation: Evaluation, values: Tensor, bundle: Bundle, strictness: float) -> Certificate:
+def certify(
+    evaluation: Evaluation, values: Tensor, bundle: Bundle, strictness: float, sides: Sides | None = None
+) -> Certificate:
     """The weights with the least sum of squares of stationarity and slackness; ``values`` has f and every g.
 
-    The larger ``strictness``, the less weight for worst cases that do not attain the maximum.
+    The larger ``strictness``, the less weight for worst cases that do not attain the maximum. ``sides`` says which
+    variables are at bounds.
     """
-    gaps = gaps_of(values, bundle)
-    (gram,) = read(bundle.gram)
-    quadratic = gram + torch.diag((strictness * gaps).square())
-    weights = minimise_on_simplices(quadratic, torch.zeros_like(gaps), bundle.groups())
-    return with_weights(evaluation, values, bundle, weights)
+    equalities = evaluation.equalities
+    gaps = gaps_of(values, bundle, equalities)
+
+    def solve(gram: Tensor) -> Tensor:
+        quadratic = gram + torch.diag((strictness * gaps).square())
+        Q, b = mirrored(quadratic, torch.zeros_like(gaps), equalities)
+        return merged(minimise_on_simplices(Q, b, bundle.groups(equalities)), equalities)
+
+    if sides is None:
+        weights = solve(read(bundle.gram)[0])
+    else:
+        weights = settled(bundle.gradients.to(torch.float64), sides, lambda left: solve(read(left @ left.T)[0]))
+    return with_weights(evaluation, values, bundle, weights, sides)
 
 
 def best_certificate(
@@ -65,35 +77,43 @@ def best_certificate(
     without worst cases that have merely moved: around a unique maximiser, points that miss the maximum by eps are
     sqrt(eps) apart, and a mixture of their gradients may vanish far from a stationary point.
     """
-    values = bundle.raised(values)
+    values, sides = bundle.raised(values), sides_at(oracle, here.x)
     # Gaps of the size of rounding must not count more than the tolerance.
     strictness = max(1.0, min(strictness, tolerance / (_ROUNDINGS * max(*value_errors, 1e-300))))
-    certificate = certify(here, values, bundle, strictness)
+    certificate = certify(here, values, bundle, strictness, sides)
     if certificate.worst > tolerance:
         return None, certificate.worst
-    used = [row for row, weight in enumerate(certificate.weights.tolist()) if weight > 0]
+    used = [row for row, weight in enumerate(certificate.weights.tolist()) if weight != 0]
     fewer = bundle.distinct(oracle, here, used)
-    certificate = certify(here, values, fewer, strictness)
+    certificate = certify(here, values, fewer, strictness, sides)
     if certificate.worst > tolerance:
         return None, certificate.worst
     gaps = (values - torch.tensor(value_errors, dtype=torch.float64))[list(fewer.terms)] - fewer.values
+    gaps[gaps.numel() - here.equalities :] = 0.0
     if strictness * number((certificate.weights * gaps).amax()) > tolerance:
         return None, math.inf
     return merge_worst_cases(oracle, values, fewer, certificate, tolerance), certificate.worst
 
 
-def gaps_of(values: Tensor, bundle: Bundle) -> Tensor:
-    """The factors of the weights in slackness: f - phi(x, y_j) and psi_i(x, w_ij)."""
+def gaps_of(values: Tensor, bundle: Bundle, equalities: int = 0) -> Tensor:
+    """The factors of the weights in slackness: f - phi(x, y_j) and psi_i(x, w_ij). Those of equalities, the last rows,
+    are zero.
+    """
     is_objective = torch.tensor([term == 0 for term in bundle.terms])
-    return torch.where(is_objective, values[0] - bundle.values, bundle.values).abs()
+    gaps = torch.where(is_objective, values[0] - bundle.values, bundle.values).abs()
+    gaps[gaps.numel() - equalities :] = 0.0
+    return gaps
 
 
-def with_weights(evaluation: Evaluation, values: Tensor, bundle: Bundle, weights: Tensor) -> Certificate:
+def with_weights(
+    evaluation: Evaluation, values: Tensor, bundle: Bundle, weights: Tensor, sides: Sides | None = None
+) -> Certificate:
     """The residuals of a point for given ``weights`` of the worst cases.
 
     The gradient of a term is the mixture of those of its worst cases; of a term without weight, that of the worst one.
     """
-    c = values.numel() - 1
+    c, equalities = values.numel() - 1, evaluation.equalities
+    inequalities = c - equalities
     shares = torch.zeros((1 + c, weights.numel()), dtype=torch.float64)
     totals = torch.zeros(1 + c, dtype=torch.float64)
     for term in range(1 + c):
@@ -106,9 +126,11 @@ def with_weights(evaluation: Evaluation, values: Tensor, bundle: Bundle, weights
     device = evaluation.x.device
     basis = bundle.gradients.to(torch.float64)
     mixed = shares.to(device) @ basis
-    stationarity = torch.linalg.vector_norm(weights.to(device) @ basis)
-    slackness = torch.cat([weights * gaps_of(values, bundle), (totals[1:] * values[1:]).abs()]).amax()
-    infeasibility = torch.cat([values[1:], values.new_zeros(1)]).amax()
+    total = weights.to(device) @ basis
+    stationarity = torch.linalg.vector_norm(total if sides is None else sides.left(total))
+    slack = (totals[1:] * values[1:]).abs()[:inequalities]
+    slackness = torch.cat([weights * gaps_of(values, bundle, equalities), slack]).amax()
+    infeasibility = torch.cat([sizes(values[1:], equalities), values.new_zeros(1)]).amax()
     found = Residuals(stationarity, infeasibility.to(device), slackness.to(device))
     (worst,) = read(found.worst)
     is_finite = bool(bundle.values.isfinite().all()) and bool(values.isfinite().all()) and bool(worst.isfinite())
@@ -127,13 +149,14 @@ def merge_worst_cases(
     the ordinary KKT conditions hold with it. Where it does not, the worst case with the largest weight is shown.
     """
     evaluation = certificate.iterate.evaluation
+    sides, inequalities = sides_at(oracle, evaluation.x), values.numel() - 1 - evaluation.equalities
     # Rounding may have given a trace of weight to constraints that are not active.
-    is_spare = torch.tensor([term > 0 for term in bundle.terms]) & (bundle.values < -tolerance)
-    candidate = with_weights(evaluation, values, bundle, torch.where(is_spare, 0.0, certificate.weights))
+    is_spare = torch.tensor([0 < term <= inequalities for term in bundle.terms]) & (bundle.values < -tolerance)
+    candidate = with_weights(evaluation, values, bundle, torch.where(is_spare, 0.0, certificate.weights), sides)
     if candidate.worst <= tolerance:
         certificate = candidate
     points = list(evaluation.maximisers.points)
-    for term in range(values.numel()):
+    for term in range(1 + inequalities):
         weights = certificate.weights
         rows = [row for row in bundle.rows_of(term) if number(weights[row]) > 0]
         largest = bundle.points[rows[index(weights[rows].argmax())]] if rows else None
@@ -148,10 +171,13 @@ def merge_worst_cases(
             mixture += share * bundle.points[row]
         value, gradient = oracle.linearise(evaluation.x, [term], [mixture])
         kept = [row for row in range(len(bundle.terms)) if row not in rows]
-        merged = bundle.kept(kept).joined(Bundle((term,), (mixture,), (0,), read(value)[0], gradient))
-        candidate = with_weights(evaluation, values, merged, torch.cat([weights[kept], total.reshape(1)]))
+        joined = bundle.kept(kept).joined(Bundle((term,), (mixture,), (0,), read(value)[0], gradient))
+        order = sorted(range(len(joined.terms)), key=lambda row: joined.terms[row] > inequalities)  # equalities last
+        mixed = torch.cat([weights[kept], total.reshape(1)])[order]
+        joined = joined.kept(order)
+        candidate = with_weights(evaluation, values, joined, mixed, sides)
         if candidate.worst <= tolerance:
-            bundle, certificate = merged, candidate
+            bundle, certificate = joined, candidate
             points[term] = mixture
     shown = evaluation._replace(maximisers=Maximisers.of(points))
     return certificate.iterate._replace(evaluation=shown)

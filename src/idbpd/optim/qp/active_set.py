@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import index, number
+from idbpd.optim.qp.few_unknowns import MOST_UNKNOWNS, Matrix, minimise_few, ridge
 
 _EPS = torch.finfo(torch.float64).eps
 
@@ -30,14 +31,52 @@ def minimise_on_orthant(quadratic: Tensor, linear: Tensor, budget: float = math.
     With an infinite budget the program must be bounded below (no z >= 0 with Qz = 0 and b'z < 0).
     """
     n = linear.numel()
-    if n == 1:
-        return linear.new_full((1,), _minimise_one(number(quadratic), number(linear), budget))
+    if n < MOST_UNKNOWNS:
+        return linear.new_tensor(few_on_orthant(quadratic.tolist(), linear.tolist(), budget))
     if math.isinf(budget):
         return minimise_on_simplices(quadratic, linear, [Group(range(n), math.inf)])
     # One more unknown takes the part of the budget that is not spent.
     padded = torch.zeros((n + 1, n + 1), dtype=torch.float64)
     padded[:n, :n] = quadratic
     return minimise_on_simplices(padded, torch.cat([linear, linear.new_zeros(1)]), [Group(range(n + 1), budget)])[:n]
+
+
+def few_on_orthant(quadratic: Matrix, linear: Sequence[float], budget: float) -> list[float]:
+    """The same in numbers."""
+    n = len(linear)
+    if n == 0:
+        return []
+    if n == 1:
+        return [_minimise_one(quadratic[0][0], linear[0], budget)]
+    if math.isinf(budget):
+        return minimise_few(quadratic, linear, [Group(range(n), math.inf)])
+    padded = [[*row, 0.0] for row in quadratic] + [[0.0] * (n + 1)]
+    return minimise_few(padded, [*linear, 0.0], [Group(range(n + 1), budget)])[:n]
+
+
+def minimise_signed(quadratic: Tensor, linear: Tensor, signed: int, budget: float = math.inf) -> Tensor:
+    """As `minimise_on_orthant`, but the last ``signed`` unknowns may have either sign; their sizes count in the sum."""
+    if signed == 0:
+        return minimise_on_orthant(quadratic, linear, budget)
+    Q, b = mirrored(quadratic, linear, signed)
+    return merged(minimise_on_orthant(Q, b, budget), signed)
+
+
+def mirrored(quadratic: Tensor, linear: Tensor, signed: int) -> tuple[Tensor, Tensor]:
+    """The program with the last ``signed`` unknowns as differences of two non-negative ones, the second ones at the
+    end. A second one has no negative reduced gradient while the first is free: never are both positive.
+    """
+    n = linear.numel()
+    places = [*range(n), *range(n - signed, n)]
+    signs = linear.new_ones(n + signed)
+    signs[n:] = -1.0
+    return quadratic[places][:, places] * torch.outer(signs, signs), linear[places] * signs
+
+
+def merged(z: Tensor, signed: int) -> Tensor:
+    """The unknowns of a mirrored program as they were."""
+    n = z.numel() - signed
+    return torch.cat([z[: n - signed], z[n - signed : n] - z[n:]])
 
 
 def _minimise_one(q: float, b: float, budget: float) -> float:
@@ -52,8 +91,10 @@ def minimise_on_simplices(quadratic: Tensor, linear: Tensor, groups: Sequence[Gr
 
     Over groups with an infinite total the program must be bounded below.
     """
+    if linear.numel() <= MOST_UNKNOWNS:
+        return linear.new_tensor(minimise_few(quadratic.tolist(), linear.tolist(), groups))
     finite = [group for group in groups if math.isfinite(group.total)]
-    ridged = quadratic + torch.diag(_ridge(quadratic.diagonal(), linear, finite))
+    ridged = quadratic + torch.diag(linear.new_tensor(ridge(quadratic.diagonal().tolist(), linear.tolist(), finite)))
     # Unknowns are brought to a common size, or one threshold would mean nothing for some of them.
     size = ridged.diagonal().clamp(min=0).sqrt()
     size = torch.where(size > 0, size, 1.0)
@@ -73,20 +114,6 @@ def minimise_on_simplices(quadratic: Tensor, linear: Tensor, groups: Sequence[Gr
             break
         free.append(entering)
     return z / size
-
-
-def _ridge(diagonal: Tensor, linear: Tensor, finite: Sequence[Group]) -> Tensor:
-    """A trace of curvature for every unknown, so that no system is singular.
-
-    With curvature: a share of it, which chooses between columns that depend on each other. Without, as for the unused
-    part of a budget: so little that the steepest slope leads far beyond the total, and what the total costs is nothing.
-    """
-    steepest, largest = number(linear.abs().amax()), number(diagonal.amax())
-    plain = steepest if steepest > 0 else largest if largest > 0 else 1.0
-    faint = torch.full_like(linear, plain)
-    for members, total in finite:
-        faint[list(members)] = plain / max(total, 1.0) if steepest > 0 else plain
-    return 64 * _EPS * torch.where(diagonal > 0, diagonal, faint)
 
 
 def _entering(Q: Tensor, b: Tensor, sums: Tensor, z: Tensor, free: list[int]) -> int | None:

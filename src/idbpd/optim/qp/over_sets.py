@@ -8,12 +8,13 @@ exact.
 import torch
 from torch import Tensor
 
-from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex, Space
+from idbpd.optim.qp.active_set import minimise_on_orthant
+from idbpd.optim.sets import Ball, Box, ConvexSet, Polyhedron, Simplex, Space
 
 
 def is_supported(over: ConvexSet) -> bool:
     """Whether the exact maximum over this kind of set is known."""
-    return isinstance(over, (Ball, Box, Simplex, Space))
+    return isinstance(over, (Ball, Box, Polyhedron, Simplex, Space))
 
 
 def maximise_quadratic(gradient: Tensor, curvature: Tensor, over: ConvexSet, y: Tensor) -> Tensor:
@@ -29,15 +30,10 @@ def maximise_quadratic(gradient: Tensor, curvature: Tensor, over: ConvexSet, y: 
         case Simplex():
             zero = torch.zeros_like(y)
             return _active_set(gradient, curvature, y, zero, torch.full_like(y, torch.inf), fixed_sum=True)
+        case Polyhedron():
+            return _over_polyhedron(gradient, curvature, over, y)
         case _:
             raise TypeError(f"no exact quadratic maximum is known over {type(over).__name__}")
-
-
-def maximise_separable(gradient: list[float], diagonal: list[float], box: Box, y: list[float]) -> list[float]:
-    """The same for a diagonal curvature over a box, where each coordinate is on its own; in numbers, for speed."""
-    bounds = zip(box.low.flatten().tolist(), box.high.flatten().tolist(), strict=True)
-    steps = zip(gradient, diagonal, y, bounds, strict=True)
-    return [min(max(yi + gi / ai, low), high) for gi, ai, yi, (low, high) in steps]
 
 
 def _active_set(g: Tensor, A: Tensor, y: Tensor, low: Tensor, high: Tensor, *, fixed_sum: bool) -> Tensor:
@@ -89,6 +85,15 @@ def _face_step(A: Tensor, residual: Tensor, free: Tensor, fixed_sum: bool) -> tu
 def _solve(A: Tensor, b: Tensor) -> Tensor:
     solution: Tensor = torch.linalg.solve(A, b)
     return solution
+
+
+def _over_polyhedron(g: Tensor, A: Tensor, over: Polyhedron, y: Tensor) -> Tensor:
+    """By the dual: one price per inequality."""
+    rows, limits = over.rows.to(y), over.limits.to(y)
+    best = y + _solve(A, g)
+    moved = _solve(A, rows.T)
+    prices = minimise_on_orthant(rows @ moved, limits - rows @ best)
+    return over.project(best - moved @ prices)
 
 
 def _over_ball(g: Tensor, A: Tensor, ball: Ball, y: Tensor) -> Tensor:

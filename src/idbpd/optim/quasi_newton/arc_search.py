@@ -8,6 +8,7 @@ from torch import Tensor
 
 from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.kinks.bundle import Bundle, RefusedTrial, bundle_at
+from idbpd.optim.kinks.peaks import moved_points
 from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, TermOracle, attempt, complete
 from idbpd.optim.quasi_newton.merit import Merit
 from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, Proposal, violation
@@ -76,7 +77,7 @@ def search(oracle: Oracle, start: Start, t: float) -> Found | MissingRow | Unbou
         trial = _trial(oracle, start, proposal)
         if not trial.moved:
             break
-        if trial.f == -math.inf and merit.objective > 0 and truth((trial.g <= 0).all()):
+        if trial.f == -math.inf and merit.objective > 0 and violation(trial.g, merit.equalities) == 0:
             return Unbounded()
         new = _trial_merit(merit, proposal, point, trial)
         enough = _SUFFICIENT * proposal.reduction - noise
@@ -94,7 +95,7 @@ def search(oracle: Oracle, start: Start, t: float) -> Found | MissingRow | Unbou
                 again = _trial(oracle, start, corrected)
                 if before - _trial_merit(merit, proposal, point, again) >= enough:
                     return Found(again.evaluation, corrected, again.f, again.g, 1)
-        t *= _shrinkage(new - before, proposal.slope + merit.penalty * (proposal.violation - violation(point.g)))
+        t *= _shrinkage(new - before, proposal.slope + merit.penalty * (proposal.violation - point.violation))
         refused += 1
     return None
 
@@ -110,7 +111,7 @@ def _trial(oracle: Oracle, start: Start, proposal: Proposal) -> _Trial:
         trial = _Trial(speculative.evaluation, speculative.f, speculative.g, speculative.moved)
         return _completed(oracle, trial, here.maximisers) if speculative.is_open and trial.moved else trial
     warm = here.maximisers if bundle is None else bundle.best(bundle.values + proposal.change, here.maximisers)
-    x = here.x + start.model.direction(proposal)
+    x = start.model.moved(here.x, proposal)
     evaluation = attempt(oracle, x, warm)
     f, g, error, moved = read(evaluation.f, evaluation.g, evaluation.error, (x != here.x).any())
     trial = _Trial(evaluation, number(f), g, truth(moved))
@@ -142,14 +143,16 @@ def _look(oracle: Oracle, start: Start, proposal: Proposal, trial: _Trial) -> Bu
 def _corrected(oracle: Oracle, start: Start, proposal: Proposal, trial: _Trial) -> Proposal | None:
     """The step with the curvature that a refused trial has shown; None where it has shown none that matters."""
     bundle, model = start.bundle, start.model
-    is_spoilt = violation(trial.g) > proposal.violation and number(proposal.multipliers.sum()) > 0
+    violated = violation(trial.g, model.equalities)
+    is_spoilt = violated > proposal.violation and number(proposal.multipliers.abs().sum()) > 0
     if not (is_spoilt or model.objective_rows > 1):
         return None
     if bundle is None:
         values = torch.cat([trial.g.new_zeros(1), trial.g])  # one row of the objective: its value changes nothing
     else:
         assert isinstance(oracle, TermOracle)
-        (values,) = read(oracle.term_values(trial.evaluation.x, bundle.terms, bundle.points))
+        there = trial.evaluation.x
+        (values,) = read(oracle.term_values(there, bundle.terms, moved_points(bundle, oracle, there)))
         if not truth(values.isfinite().all()):
             return None
         values[: model.objective_rows] -= start.point.f
@@ -165,7 +168,7 @@ def _trial_merit(merit: Merit, proposal: Proposal, point: EvaluatedPoint, trial:
     f = trial.f
     if not (math.isfinite(f) and truth(trial.g.isfinite().all())):
         return math.inf
-    if violation(trial.g) > max(violation(point.g), proposal.violation):
+    if violation(trial.g, merit.equalities) > max(point.violation, proposal.violation):
         f = max(f, point.f + _CREDIT * proposal.slope)
     return merit.at(f, trial.g)
 

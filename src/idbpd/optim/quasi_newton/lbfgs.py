@@ -71,6 +71,20 @@ def identity(like: Tensor, scale: float | Tensor = 1.0) -> Metric:
     return Metric(scale, none, none, small, small)
 
 
+def newton(hessian: Tensor, like: Tensor, flat: float) -> Metric:
+    """The inverse of a Hessian, in which curvature upwards and downwards count alike; H is at most ``flat``.
+
+    Its eigenvectors make pairs that are orthogonal in every sense, so that H is exact.
+    """
+    values, vectors = torch.linalg.eigh(hessian)
+    sizes = values.abs()
+    sizes = sizes.clamp(min=1.0 / flat)
+    roots = sizes.sqrt().unsqueeze(1)
+    rows = vectors.T
+    scale, one = torch.full((), flat, dtype=torch.float64), torch.eye(sizes.numel(), dtype=torch.float64)
+    return Metric(scale, (rows / roots).to(like), (roots * rows).to(like), one, torch.diag(sizes))
+
+
 class Step(NamedTuple):
     """A step s = -t H v in the metric H, where v = sum of ``weights`` times the gradients at its beginning."""
 
@@ -79,6 +93,7 @@ class Step(NamedTuple):
     t: float
     before: Gradients
     after: Gradients
+    pull: Tensor | None = None  # v without what bounds on x hold, where there are any: s = -t H v is true of that
 
 
 class LearntMetric(NamedTuple):
@@ -122,10 +137,11 @@ def learn_scale(metric: Metric, step: Step) -> LearntMetric:
 
 def _changes(step: Step) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
     """v, y, and s's, s'y, y'y, s'v, v'v and the size of the terms that v is a sum of."""
-    s, weights, _, old, new = step
+    s, weights, _, old, new, pull = step
     w = weights.to(s)
     v = w[0] * old.f + w[1:] @ old.g
     y = w[0] * new.f + w[1:] @ new.g - v
+    v = v if pull is None else pull.to(v)
     norms = torch.linalg.vector_norm(torch.cat([old.f.unsqueeze(0), old.g]), dim=1)
     vectors = torch.stack([s, y, v]).to(torch.float64)
     (ss, sy, sv), (_, yy, _), (_, _, vv) = (row.unbind() for row in (vectors @ vectors.T).unbind())

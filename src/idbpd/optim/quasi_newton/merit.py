@@ -19,6 +19,7 @@ class Merit(NamedTuple):
     objective: float  # a: 1, or 0 when only the violation is minimised
     penalty: float  # mu
     value_errors: Sequence[float]  # of f and each g_i, see `value_errors`
+    equalities: int = 0  # among the g_i, the last ones
 
     def at(self, f: float, g: Tensor) -> float:
         """The value at a point with these values."""
@@ -31,7 +32,7 @@ class Merit(NamedTuple):
 
     def _violation(self, g: Tensor) -> float:
         """Violation beyond rounding error."""
-        return violation(g - torch.tensor(self.value_errors[1:], dtype=torch.float64))
+        return violation(g, self.equalities, torch.tensor(self.value_errors[1:], dtype=torch.float64))
 
 
 def value_errors(evaluation: Evaluation, gradients: Gradients) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 
 from idbpd.optim.device_reads import number
 from idbpd.optim.quasi_newton.merit import LARGEST
-from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, violation
+from idbpd.optim.quasi_newton.penalty_model import PenaltyModel
 
 # Of a patient choice: the first penalty, in units of the ratio of the gradients, and the share that a step must remove.
 _PATIENT_FIRST, _FAIR_SHARE = 3.0, 0.3
@@ -42,18 +42,18 @@ def choose_penalty(
     if model.g.numel() == 0:
         return 0.0, False
     mu, is_patient = penalty.mu, penalty.is_patient and penalty.since_milestone <= _STAGNATION
-    now = violation(model.g)
+    now = model.violation
     squares = model.gram.diagonal()
     steepest = number(squares[model.objective_rows :].amax())
     natural = (number(squares[0]) / steepest) ** 0.5 if steepest > 0 else 0.0
-    needed = number(model.propose(1.0, LARGEST).multipliers.sum())
+    needed = number(model.propose(1.0, LARGEST).multipliers.abs().sum())
     if mu == 0:
         most = (_PATIENT_FIRST if is_patient else 1e3) * max(natural, 1.0)
         return max(min(1.5 * needed, most), natural, 1e-3), False
     if now <= tolerance and mu > 1e3 * max(needed, 1e-3 * natural):
         return mu / 10, False
     proposal = model.propose(1.0, mu)
-    if number(proposal.multipliers.sum()) < mu * (1 - 1e-9) or proposal.violation <= 0.1 * now:
+    if number(proposal.multipliers.abs().sum()) < mu * (1 - 1e-9) or proposal.violation <= 0.1 * now:
         return mu, False
     length = max(number(proposal.weights @ model.gram @ proposal.weights), 0.0) ** 0.5
     if is_patient and now - proposal.violation >= _FAIR_SHARE * min(now, length * steepest**0.5):

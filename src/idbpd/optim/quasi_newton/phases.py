@@ -16,12 +16,20 @@ from idbpd.optim.device_reads import read, truth
 from idbpd.optim.kinks.bundle import Bundle, bundle_at
 from idbpd.optim.kinks.certificate import STRICTNESS, best_certificate
 from idbpd.optim.method import Iterate, Status, Verdict
-from idbpd.optim.oracle import Evaluation, Maximisers, Oracle, PromptOracle, TermOracle, attempt
+from idbpd.optim.oracle import (
+    Evaluation,
+    Maximisers,
+    Oracle,
+    PromptOracle,
+    TermOracle,
+    attempt,
+    bounds_of,
+    sides_at,
+)
 from idbpd.optim.quasi_newton import restoration
 from idbpd.optim.quasi_newton.arc_search import MissingRow
 from idbpd.optim.quasi_newton.lbfgs import LearntMetric, identity
 from idbpd.optim.quasi_newton.penalty import Penalty
-from idbpd.optim.quasi_newton.penalty_model import violation
 from idbpd.optim.quasi_newton.point import Arrival, EvaluatedPoint, MetricGradients, arrive, in_scaled_identity
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
@@ -61,6 +69,7 @@ class IDBPDState(NamedTuple):
     penalty: Penalty
     floor: float  # an objective below this counts as unbounded
     best_worst: float  # the least worst residual so far
+    flat: float = 1.0  # an exact metric in directions without curvature
     bundle: Bundle | None = None  # the worst cases of the model, where it has more than one row per term
     certified: Iterate | None = None  # the point with the certificate of the bundle, if that is valid
     bundle_worst: float = torch.inf  # the worst residual with the bundle, whether it is a valid certificate or not
@@ -81,7 +90,8 @@ def new_point(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> Arrival
     """An evaluated point that no step led to, in the identity metric."""
     metric = identity(evaluation.x)
     kept = torch.ones((), dtype=torch.bool, device=evaluation.x.device)
-    return arrive(evaluation, oracle.differentiate(evaluation), around, LearntMetric(metric, kept), metric)
+    gradients = oracle.differentiate(evaluation)
+    return arrive(evaluation, gradients, around, LearntMetric(metric, kept), metric, bounds=bounds_of(oracle))
 
 
 def visit(oracle: Oracle, x: Tensor, warm: Maximisers, around: Tensor) -> Arrival:
@@ -100,7 +110,7 @@ def reset_metric(state: IDBPDState, scale: float | None = None) -> IDBPDState:
 
 def after_step(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
     """Turn elsewhere, or end, where going on like this leads nowhere."""
-    infeasible = violation(state.point.g) > tolerance
+    infeasible = state.point.violation > tolerance
     if state.point.f < state.floor:
         return begin_restoration(state) if infeasible else state._replace(verdict=UNBOUNDED)
     # An oracle that is no TermOracle cannot show a kink. Short steps may be all there is, so the run goes on.
@@ -166,12 +176,17 @@ def assess(oracle: Oracle, state: IDBPDState, tolerance: float, strictness: floa
     return state._replace(certified=certified, bundle_worst=worst)
 
 
-def has_no_descent(state: IDBPDState, tolerance: float) -> bool:
+def has_no_descent(oracle: Oracle, state: IDBPDState, tolerance: float) -> bool:
     """Whether the violation is stationary at the point."""
-    if state.bundle is None:
-        return restoration.has_no_descent(state.point.g, state.point.gram[1:, 1:], tolerance)
-    constraints = state.bundle.constraints()
-    return restoration.has_no_descent(constraints.values, read(constraints.gram)[0], tolerance)
+    point, evaluation = state.point, state.point.evaluation
+    sides, equalities = sides_at(oracle, evaluation.x), evaluation.equalities
+    constraints = None if state.bundle is None else state.bundle.constraints()
+    values = point.g if constraints is None else constraints.values
+    if sides is not None:
+        rows = point.gradients.g if constraints is None else constraints.gradients
+        return restoration.has_no_descent_within(values, rows, sides, equalities, tolerance)
+    gram = point.gram[1:, 1:] if constraints is None else read(constraints.gram)[0]
+    return restoration.has_no_descent(values, gram, equalities, tolerance)
 
 
 def when_hopeless(state: IDBPDState) -> IDBPDState:
@@ -190,7 +205,7 @@ def leave_infeasible(oracle: Oracle, state: IDBPDState) -> IDBPDState:
 
 def begin_restoration(state: IDBPDState) -> IDBPDState:
     """Begin to minimise the violation alone, in a metric of its own."""
-    memory = state.restoration._replace(began_with=violation(state.point.g))
+    memory = state.restoration._replace(began_with=state.point.violation)
     state = reset_metric(state, restoration.first_scale(state.point))
     return state._replace(phase=Phase.RESTORATION, restoration=memory)
 
@@ -203,14 +218,16 @@ def end_restoration(state: IDBPDState) -> IDBPDState:
 
 def displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
     """Leave at random a point where the violation has no descent, or say that the constraints cannot be met."""
-    memory, now = state.restoration, violation(state.point.g)
+    memory, now = state.restoration, state.point.violation
     count = 0 if now < memory.least_violation * (1 - 1e-6) else memory.displacements
     least = min(now, memory.least_violation)
     if count >= restoration.ATTEMPTS:
         reason = f"the violation {least:.3e} cannot be reduced near this point"
         return state._replace(verdict=Verdict(Status.INFEASIBLE, reason))
     here = state.point.evaluation
-    there = visit(oracle, restoration.displaced(here.x, count), here.maximisers, state.point.host_multipliers).point
+    x, bounds = restoration.displaced(here.x, count), bounds_of(oracle)
+    x = x if bounds is None else bounds.project(x)
+    there = visit(oracle, x, here.maximisers, state.point.host_multipliers).point
     if there.worst < torch.inf:
         state = state._replace(point=there, bundle=None, certified=None, bundle_worst=torch.inf, refused=0)
     memory = memory._replace(least_violation=least, displacements=count + 1)

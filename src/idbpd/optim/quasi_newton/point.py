@@ -6,14 +6,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.bounds import Bounds
 from idbpd.optim.device_reads import number, read, truth
 from idbpd.optim.kinks.bundle import Bundle
-from idbpd.optim.kkt import Residuals, residuals
-from idbpd.optim.oracle import Evaluation, Gradients
-from idbpd.optim.qp.active_set import minimise_on_orthant
+from idbpd.optim.kkt import Residuals, best_multipliers, lagrangian_gradient, residuals, slack_of
+from idbpd.optim.oracle import Evaluation, Gradients, sizes
+from idbpd.optim.qp.active_set import minimise_signed
+from idbpd.optim.quasi_newton.bounded_steps import BoundedSteps
 from idbpd.optim.quasi_newton.lbfgs import LearntMetric, Metric, identity
 from idbpd.optim.quasi_newton.merit import value_errors
-from idbpd.optim.quasi_newton.penalty_model import PenaltyModel
+from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, violation
 from idbpd.optim.quasi_newton.speculative_trial import Forecast, SpeculativeTrial
 
 
@@ -31,6 +33,11 @@ class EvaluatedPoint(NamedTuple):
     host_multipliers: Tensor  # (c,) the multipliers once more
     gram: Tensor  # (1 + c, 1 + c) inner products of the gradients
     length: float  # ||x||
+
+    @property
+    def violation(self) -> float:
+        """max_i [g_i]_+, with |g_i| for equalities."""
+        return violation(self.g, self.evaluation.equalities)
 
     @property
     def values(self) -> Tensor:
@@ -63,6 +70,7 @@ def arrive(
     learnt: LearntMetric,
     before: Metric,
     forecast: Forecast | None = None,
+    bounds: Bounds | None = None,
 ) -> Arrival:
     """Measure an evaluated and differentiated point, by one wait for the device.
 
@@ -106,13 +114,19 @@ def arrive(
             moved=truth(moved),
             is_open=truth(error_trial.isinf().any()),
         )
-    multipliers, worst = _certify(number(f), g, products, around)
+    sides, equalities = None if bounds is None else bounds.sides(x), evaluation.equalities
+    multipliers, worst = _certify(number(f), g, equalities, products, around)
+    if sides is not None and worst < math.inf:
+        multipliers = best_multipliers(evaluation.g, gradients, equalities, sides).cpu()
     on_device = multipliers.to(x.device)
+    found = residuals(evaluation.g, gradients, on_device, equalities, sides)
+    if sides is not None and worst < math.inf:
+        worst = number(read(found.worst.nan_to_num(math.inf))[0])
     point = EvaluatedPoint(
         evaluation=evaluation,
         gradients=gradients,
         multipliers=on_device,
-        residuals=residuals(evaluation.g, gradients, on_device),
+        residuals=found,
         f=number(f),
         g=g,
         worst=worst,
@@ -132,23 +146,34 @@ def in_scaled_identity(point: EvaluatedPoint, scale: float) -> MetricGradients:
 
 
 def model_at(
-    point: EvaluatedPoint, in_metric: MetricGradients, bundle: Bundle | None, margin: Tensor, objective: float
+    point: EvaluatedPoint,
+    in_metric: MetricGradients,
+    bundle: Bundle | None,
+    margin: Tensor,
+    objective: float,
+    bounds: Bounds | None = None,
 ) -> PenaltyModel:
     """The model at a point: one row per term, or the rows of a bundle. ``margin`` (c,) is as in the model."""
+    equalities, bounded = point.evaluation.equalities, None
+    if bounds is not None:
+        pressing = lagrangian_gradient(point.gradients, point.multipliers)
+        basis = point.gradients.rows if bundle is None else bundle.gradients
+        bounded = BoundedSteps(point.evaluation.x, bounds, in_metric.metric, basis, pressing)
     none = torch.zeros(1, dtype=torch.float64)
     margins = torch.cat([none, margin])
     if bundle is None:
         values = torch.cat([none, point.g])
-        return PenaltyModel(in_metric.rows, in_metric.gram, values, margins, tuple(range(values.numel())), objective)
+        terms = tuple(range(values.numel()))
+        return PenaltyModel(in_metric.rows, in_metric.gram, values, margins, terms, objective, equalities, bounded)
     rows = in_metric.metric.apply(bundle.gradients)
     gram = rows.to(torch.float64) @ bundle.gradients.to(torch.float64).T
     (gram,) = read((gram + gram.T) / 2)
-    terms = torch.tensor(bundle.terms)
-    values = torch.where(terms == 0, bundle.values - point.f, bundle.values)
-    return PenaltyModel(rows, gram, values, margins[terms], bundle.terms, objective)
+    of_rows = torch.tensor(bundle.terms)
+    values = torch.where(of_rows == 0, bundle.values - point.f, bundle.values)
+    return PenaltyModel(rows, gram, values, margins[of_rows], bundle.terms, objective, equalities, bounded)
 
 
-def _certify(f: float, g: Tensor, products: Tensor, around: Tensor) -> tuple[Tensor, float]:
+def _certify(f: float, g: Tensor, equalities: int, products: Tensor, around: Tensor) -> tuple[Tensor, float]:
     """The multipliers that certify a point best (see `kkt.best_multipliers`), and the worst residual with them.
 
     ``products`` has the inner products of grad f, the grad g_i and the gradient of the Lagrangian at the multipliers
@@ -157,14 +182,16 @@ def _certify(f: float, g: Tensor, products: Tensor, around: Tensor) -> tuple[Ten
     c = g.numel()
     if not (math.isfinite(f) and truth(g.isfinite().all()) and truth(products.isfinite().all())):
         return torch.zeros_like(g), math.inf
+    none = g.new_zeros(1)
     if c == 0:
         return g, math.sqrt(number(products[0, 0]))
     of_g, along = products[1 : 1 + c, 1 : 1 + c], products[1 : 1 + c, 1 + c]
-    found = minimise_on_orthant(of_g + torch.diag(g.square()), products[1 : 1 + c, 0])
+    found = minimise_signed(of_g + torch.diag(slack_of(g, equalities)), products[1 : 1 + c, 0], equalities)
     found = torch.where(found.isfinite(), found, 0.0)  # a curvature that underflows
     change = found - around
     terms = torch.stack([products[1 + c, 1 + c], 2 * change @ along, change @ of_g @ change])
     # Rounding counts against the point, so that the gradients themselves certify what is certified here.
     rounding = 16 * torch.finfo(torch.float64).eps * terms.abs().sum()
     stationarity = math.sqrt(max(number(terms.sum()), 0.0) + number(rounding))
-    return found, max(stationarity, number(g.amax()), number((found * g).abs().amax()))
+    slackness = (found * g)[: c - equalities].abs().amax() if c > equalities else none
+    return found, max(stationarity, number(sizes(g, equalities).amax()), number(slackness))

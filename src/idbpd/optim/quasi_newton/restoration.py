@@ -5,27 +5,40 @@ import math
 import torch
 from torch import Tensor
 
-from idbpd.optim.device_reads import index, number
-from idbpd.optim.qp.active_set import minimise_on_orthant
-from idbpd.optim.quasi_newton.penalty_model import violation
+from idbpd.optim.bounds import Sides, settled
+from idbpd.optim.device_reads import index, number, read
+from idbpd.optim.oracle import sizes
+from idbpd.optim.qp.active_set import minimise_signed
 from idbpd.optim.quasi_newton.point import EvaluatedPoint
 
 ATTEMPTS = 4  # random displacements, each ten times the last, before the constraints are called impossible to meet
 
 
-def has_no_descent(values: Tensor, gram: Tensor, tolerance: float) -> bool:
+def has_no_descent(values: Tensor, gram: Tensor, equalities: int, tolerance: float) -> bool:
     """Whether the violation, the largest of ``values``, is stationary: some convex combination of the gradients of the
     largest ones vanishes. ``gram`` has the inner products of the gradients.
     """
-    weights = minimise_on_orthant(gram, -values, 1.0)
-    return number(weights.sum()) > 1 - 1e-6 and number(weights @ gram @ weights) <= tolerance**2
+    weights = minimise_signed(gram, -values, equalities, 1.0)
+    return number(weights.abs().sum()) > 1 - 1e-6 and number(weights @ gram @ weights) <= tolerance**2
+
+
+def has_no_descent_within(values: Tensor, rows: Tensor, sides: Sides, equalities: int, tolerance: float) -> bool:
+    """The same where some variables are at bounds: what presses against them does not count. ``rows`` has gradients."""
+    basis = rows.to(torch.float64)
+
+    def solve(left: Tensor) -> Tensor:
+        return minimise_signed(read(left @ left.T)[0], -values, equalities, 1.0)
+
+    weights = settled(basis, sides, solve)
+    left = torch.linalg.vector_norm(sides.left(weights.to(basis) @ basis))
+    return number(weights.abs().sum()) > 1 - 1e-6 and number(read(left)[0]) <= tolerance
 
 
 def first_scale(point: EvaluatedPoint) -> float:
     """The scale of the identity in which the first step would remove the largest violation, but be no longer than x."""
-    largest = 1 + index(point.g.argmax())
+    largest = 1 + index(sizes(point.g, point.evaluation.equalities).argmax())
     size = math.sqrt(number(point.gram[largest, largest]))
-    return min(violation(point.g) / size, max(1.0, point.length)) / size if size > 0 else 1.0
+    return min(point.violation / size, max(1.0, point.length)) / size if size > 0 else 1.0
 
 
 def displaced(x: Tensor, attempt: int) -> Tensor:
