@@ -9,7 +9,7 @@ from idbpd.mtl import is_better
 from idbpd.pipelines.evaluation.page.facts import KINDS, THIS, Facts
 from idbpd.pipelines.evaluation.page.markup import Markup, details, element, joined, listed, name, section, table
 from idbpd.pipelines.evaluation.tables import OWN
-from idbpd.pipelines.evaluation.verdicts import BETTER, GUESS
+from idbpd.pipelines.evaluation.verdicts import BETTER, BROKEN, GAIN
 
 KEYS = ("model", "part", "task", "kind", "loss_unit")  # of the comparison; all other columns are measures
 MEAN_LOSS = "mean_loss"
@@ -18,19 +18,22 @@ LABEL_MEASURES = ("samples", "mean_loss", "hit_rate", "average_precision")
 
 
 def others(facts: Facts) -> Markup:
-    """Where other models are better, and which limits they break."""
-    said = [(about, sentence) for about, sentence in facts.verdicts.itertuples(index=False) if about != GUESS]
-    better = [sentence for about, sentence in said if about == BETTER]
-    broken = [sentence for about, sentence in said if about != BETTER]
-    if not said:
-        return section("others", "Next to other models", element("p", f"None of them is better on {facts.where}."))
+    """Where other models are better or worse, and which limits they break."""
+    said: dict[str, list[str]] = {BETTER: [], GAIN: [], BROKEN: []}
+    for about, sentence in facts.verdicts.itertuples(index=False):
+        if about in said:
+            said[about].append(str(sentence).replace(OWN, THIS, 1) if about == GAIN else str(sentence))
+    titles = {
+        BETTER: "Where another model is better",
+        GAIN: "Where this model is better",
+        BROKEN: "Which limits they break",
+    }
     parts: list[object] = []
-    if better:
-        parts += [element("h3", "Where another model is better"), listed(better)]
-    else:
-        parts.append(element("p", f"None of them is better on {facts.where}."))
-    if broken:
-        parts += [element("h3", "Which limits they break"), listed(broken)]
+    if not said[BETTER]:
+        parts.append(element("p", f"None of them is better on {facts.where}, beyond chance."))
+    for about, sentences in said.items():
+        if sentences:
+            parts += [element("h3", titles[about]), listed(sentences)]
     return section("others", "Next to other models", *parts)
 
 
