@@ -64,7 +64,7 @@ pytestmark = pytest.mark.slow
 TEMPERATURE, WEIGHT_DECAY = 0.5, 1e-3
 PARAMETERS = (
     "dataset=small,training.method=plain_descent,methods.plain_descent.rate=0.05",
-    f"problem.loss=brier,problem.worst_case.entropic.temperature={TEMPERATURE},problem.weight_decay={WEIGHT_DECAY}",
+    f"problem.loss=brier,problem.worst_case.entropic.temperature={TEMPERATURE},problem.weight_decay={WEIGHT_DECAY},problem.beyond_limits=0",
     "training.max_steps=4,calibration.max_steps=4,retrain.most_misses=0.01",
 )
 

@@ -138,7 +138,7 @@ def test_a_run_of_a_later_stage_must_ask_for_the_settled_problem(project: KedroP
     folder = project.data / "06_models" / "multi_digits"
     folder.mkdir(parents=True)
     (folder / "problem.json").write_text('{"lambda": 0.1, "weight_decay": 0.008}')
-    asked = {"lambda": None, "loss": "auto", "worst_case": "auto", "weight_decay": "auto"}
+    asked = {"lambda": None, "loss": "auto", "worst_case": "auto", "beyond_limits": 0.3, "weight_decay": "auto"}
     (folder / "weight_decay.json").write_text(json.dumps({"asked": asked, "weight_decay": 0.008}))
     for name in ("threshold.json", "calibrated_weights.safetensors"):
         (folder / name).touch()

@@ -10,6 +10,7 @@ import pytest
 
 from idbpd.experiment.node_warnings import NodeWarnings
 from idbpd.pipelines.evaluation.groups import COLUMNS
+from idbpd.pipelines.evaluation.verdicts import BETTER, BROKEN, GAIN
 from tests.pipelines.evaluation.page.made_up import CERTIFICATE, PARAMETERS, STUDIED, STUDY, judged, page
 
 VOID = {"meta", "link", "input", "img"}
@@ -169,6 +170,23 @@ def test_tables_have_captions_and_headers_with_a_scope(tmp_path: Path) -> None:
     tags = [tag for tag, _ in _read(html).seen]
     assert tags.count("table") == tags.count("caption") > 5
     assert all(attributes.get("scope") in ("col", "row") for tag, attributes in _read(html).seen if tag == "th")
+
+
+def test_what_is_said_of_other_models_stands_under_its_own_heading(tmp_path: Path) -> None:
+    sentences = {BROKEN: "no limits breaks it", GAIN: "constrained is better than no limits", BETTER: "weights win"}
+    verdicts = pd.DataFrame(list(sentences.items()), columns=["about", "verdict"])
+    said = _read(page(tmp_path, verdicts=verdicts)).text
+    order = (
+        "another model is",
+        "weights win",
+        "Where this model",
+        "this model is better than",
+        "limits they",
+        "breaks",
+    )
+    assert re.search(".*".join(order), said, flags=re.DOTALL)
+    assert "None of them is better" not in said
+    assert "None of them is better" in _read(page(tmp_path / "other", verdicts=verdicts[:2])).text
 
 
 def test_quality_is_next_to_other_models_and_group_by_group(tmp_path: Path) -> None:

@@ -18,21 +18,23 @@ LABEL_MEASURES = ("samples", "mean_loss", "hit_rate", "average_precision")
 
 
 def others(facts: Facts) -> Markup:
-    """Where other models are better, where they are worse, and which limits they break, beyond chance."""
-    said: dict[str, list[str]] = {about: [] for about in (BETTER, GAIN, BROKEN)}
+    """Where other models are better or worse, and which limits they break."""
+    said: dict[str, list[str]] = {BETTER: [], GAIN: [], BROKEN: []}
     for about, sentence in facts.verdicts.itertuples(index=False):
         if about in said:
-            said[about].append(sentence)
-    none_better = element("p", f"None of them is better on {facts.where} by more than chance.")
+            said[about].append(str(sentence).replace(OWN, THIS, 1) if about == GAIN else str(sentence))
+    titles = {
+        BETTER: "Where another model is better",
+        GAIN: "Where this model is better",
+        BROKEN: "Which limits they break",
+    }
     parts: list[object] = []
-    for title, about in (
-        ("Where another model is better", BETTER),
-        ("Where this model is better", GAIN),
-        ("Which limits they break", BROKEN),
-    ):
-        if said[about]:
-            parts += [element("h3", title), listed(said[about])]
-    return section("others", "Next to other models", *([] if said[BETTER] else [none_better]), *parts)
+    if not said[BETTER]:
+        parts.append(element("p", f"None of them is better on {facts.where}, beyond chance."))
+    for about, sentences in said.items():
+        if sentences:
+            parts += [element("h3", titles[about]), listed(sentences)]
+    return section("others", "Next to other models", *parts)
 
 
 def quality(facts: Facts) -> Markup:
