@@ -121,6 +121,10 @@ class Experiment(Bundle):
         """The experiment of training one task alone."""
         return replace(self, problem=self.problem.of_task_alone(task))
 
+    def without_shares(self) -> "Experiment":
+        """The experiment in which limited tasks count by their limits alone."""
+        return replace(self, problem=self.problem.model_copy(update={"beyond_limits": 0.0}))
+
     def build(self, data: MultiTaskData, objective: str, thresholds: Mapping[str, float]) -> BuiltProblem:
         """The problem of minimising one task's worst case under the limits of others."""
         return build_problem(data, objective, thresholds, self.model, self.problem, self.compute, self.seed)
