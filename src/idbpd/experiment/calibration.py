@@ -75,9 +75,6 @@ def calibrate(
             "reserve": kept_back,
             **asdict(solved.how),
         }
-        if value > GUESSING * guess:
-            # Weight decay has drawn all weights to zero. No method gets away from there: it is a saddle point.
-            solved = replace(solved, weights=alone.initial_weights)
         if earlier:
             joint = experiment.without_shares().build(train, task.name, earlier)
             weights = calibrator.solve(task.name, earlier, joint, weights).weights
@@ -139,7 +136,7 @@ class _Calibrator:
         # A start need not be the best. On Adult the last digits of it took longer than all other solves together.
         steps = math.ceil(self.parameters.max_steps / START_PART) if limits else self.parameters.max_steps
         budget = Budget(steps, self.parameters.tolerance)
-        start = built.placed(start)
+        start = built.start_from(start)
         known = {f"calibration.{name}": value for name, value in budget._asdict().items()}
         made_with = solve_settings({**self.made_with, **known}, task, limits, built, start)
         kept = None if self.cache is None else self.cache.get(made_with)

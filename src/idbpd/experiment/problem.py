@@ -13,6 +13,7 @@ from idbpd.experiment.network import build_network
 from idbpd.experiment.node_inputs import Bundle
 from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters, ProblemSettings, Seed
 from idbpd.experiment.provenance import parameters_of
+from idbpd.experiment.revival import revived
 from idbpd.mtl import (
     LOSSES,
     WORST_CASES,
@@ -68,11 +69,15 @@ class BuiltProblem(NamedTuple):
         """These weights in the order, on the device and in the precision of the initial weights."""
         return {name: weights[name].to(initial) for name, initial in self.initial_weights.items()}
 
+    def start_from(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The weights of another model as a start: what weight decay has drawn to zero has its initial values again."""
+        return revived(self.placed(weights), self.initial_weights)
+
     def first_weights(
         self, start: Literal["calibrated", "random"], calibrated_weights: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
         """The weights that a solve starts from."""
-        return self.placed(calibrated_weights) if start == "calibrated" else self.initial_weights
+        return self.start_from(calibrated_weights) if start == "calibrated" else self.initial_weights
 
     def network_with(self, weights: dict[str, Tensor]) -> nn.Module:
         """The network of the problem, with these weights from now on."""

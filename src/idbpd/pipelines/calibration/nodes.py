@@ -184,7 +184,7 @@ class _Search:
         fits = {name: tensor.shape for name, tensor in start.items()} == {
             name: tensor.shape for name, tensor in built.initial_weights.items()
         }
-        first = built.placed(start) if fits else built.initial_weights
+        first = built.start_from(start) if fits else built.initial_weights
         return weights_of(stage.solve(built, thresholds, first, self._budget, IDBPD()).solution)
 
     def _network(self, weights: Mapping[str, Tensor]) -> nn.Module:

@@ -106,7 +106,7 @@ class Trainer(NamedTuple):
         fixed weights that keeps the limits is better than the point. Where none keeps them, it is the point before.
         """
         built = ground.experiment.build(ground.train, ground.priority, thresholds_of(threshold))
-        first = built.initial_weights if before is None else built.placed(before)
+        first = built.initial_weights if before is None else built.start_from(before)
 
         def objective(weights: Weights) -> float:
             x = torch.cat([tensor.flatten() for tensor in weights.values()])
@@ -124,7 +124,7 @@ class Trainer(NamedTuple):
         for share in shares:
             weights = task_weights(ground.train, share)
             built = with_fixed_weights(ground.experiment, ground.train, weights)
-            found[share] = self._without_limits(ground, built, f"weight {share:.3g}", built.placed(start))
+            found[share] = self._without_limits(ground, built, f"weight {share:.3g}", built.start_from(start))
             start = found[share]
         return found
 
@@ -132,7 +132,7 @@ class Trainer(NamedTuple):
         """The priority task alone: the others have no part in what is learnt."""
         experiment = ground.experiment.of_task_alone(ground.priority)
         built = experiment.build(ground.train, ground.priority, {})
-        return self._without_limits(ground, built, "alone", built.placed(ground.calibrated_weights))
+        return self._without_limits(ground, built, "alone", built.start_from(ground.calibrated_weights))
 
     def _without_limits(self, ground: Ground, built: BuiltProblem, what: str, start: Weights) -> Weights:
         """By the default method, whatever ``training.method`` is: the model is what counts, not how it was found."""

@@ -57,9 +57,10 @@ def sweep(
     for of_priority in comparison.sweep:
         weights = task_weights(parts.fit, of_priority)
         built = with_fixed_weights(experiment, parts.fit, weights)
+        first = built.initial_weights if start is None else built.start_from(start)
         name = f"sweep_{of_priority:g}"
         stage = Stage(name, f"fixed weight {of_priority:g}", made_with, checkpointing)
-        solution = stage.solve(built, {}, start or built.initial_weights, budget, IDBPD()).solution
+        solution = stage.solve(built, {}, first, budget, IDBPD()).solution
         start = weights_of(solution)
         quality = built.quality(start, parts.validation, criteria_of(experiment.problem))
         losses = {task: found.worst_case_loss for task, found in quality.items()}

@@ -147,7 +147,7 @@ class Search:
         weights_of_tasks = {task: first / self._guesses[task] for task in tasks if self._guesses[task] > 0}
         if len(tasks) > 1 and first > 0:
             built = built.of_weighted_sum(problem, weights_of_tasks, robust=True)
-        weights = built.initial_weights if start is None else built.placed(start)
+        weights = built.initial_weights if start is None else built.start_from(start)
         what = tasks[0] if len(tasks) == 1 else "all tasks"
         with Progress(f"weight decay {problem.weight_decay:g}, {what}", steps) as progress:
             solution = solve(
