@@ -4,7 +4,8 @@ import pickle
 
 import pytest
 
-from idbpd.experiment.parameters import MethodsParameters, SplitParameters
+from idbpd.experiment.method_parameters import MethodsParameters
+from idbpd.experiment.parameters import SplitParameters
 
 
 def test_the_options_of_methods_reach_other_processes() -> None:

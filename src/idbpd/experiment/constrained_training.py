@@ -12,7 +12,8 @@ from idbpd.experiment.checkpoints import Checkpointing
 from idbpd.experiment.durable_solve import Budget
 from idbpd.experiment.endings import reached, say_how_it_ended
 from idbpd.experiment.history import history_frame
-from idbpd.experiment.parameters import MethodsParameters, TrainingParameters
+from idbpd.experiment.method_parameters import MethodsParameters
+from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import Experiment, weights_of
 from idbpd.experiment.provenance import parameters_of
 from idbpd.experiment.stage import Stage

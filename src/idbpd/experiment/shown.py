@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable
 
 from idbpd.mtl import CrossEntropy, Huber, Logistic, Loss, Squared, TaskQuality
+from idbpd.mtl.chance import WORST_CASE
 
-WORST_CASE = "worst_case_loss"
 NAMES = {
     "roc_auc": "ROC AUC",
     "brier": "Brier score",

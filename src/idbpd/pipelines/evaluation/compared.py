@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from idbpd.experiment.calibration import weights_alone
 from idbpd.experiment.network import trained_network
-from idbpd.experiment.parameters import ModelParameters
+from idbpd.experiment.parameters import ModelParameters, SplitParameters
 from idbpd.mtl import Criteria, MultiTaskData, TaskQuality, measure_quality, own_parameters
 
 Weights = dict[str, Tensor]
@@ -27,6 +27,11 @@ class Rivals(NamedTuple):
     equal: Weights  # the sum of all mean losses
     alone: Weights  # each constraint task alone, by <task>/<parameter>
     fixed: Weights  # the best of a sweep over weights of the mean losses; may be empty
+
+
+def parts_of(train: MultiTaskData, test: MultiTaskData, split: SplitParameters) -> dict[str, MultiTaskData]:
+    """The parts of the data by name; without held-out data there is one."""
+    return {"train": train, "test": test} if split.test_fraction > 0 else {"train": train}
 
 
 def measured_on(network: nn.Module, parts: Mapping[str, MultiTaskData], criteria: Criteria) -> ByPart:

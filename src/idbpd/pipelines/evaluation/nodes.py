@@ -16,7 +16,7 @@ from idbpd.mtl import (
     measure_constant,
     sample_losses,
 )
-from idbpd.pipelines.evaluation.compared import Rivals, measure_rivals, measured_on
+from idbpd.pipelines.evaluation.compared import Rivals, measure_rivals, measured_on, parts_of
 from idbpd.pipelines.evaluation.figures import draw_losses_by_task, draw_weights_by_task
 from idbpd.pipelines.evaluation.summary import summary_table
 from idbpd.pipelines.evaluation.tables import CONSTANT, OWN, Measured, comparison_table, label_table
@@ -41,7 +41,7 @@ def compare(
     The others are the models without limits and a constant guess. Where no data were held out, all is measured on the
     training data alone, and named so.
     """
-    parts, criteria = _parts(train, test, split), criteria_of(problem)
+    parts, criteria = parts_of(train, test, split), criteria_of(problem)
     network = trained_network(model, train, weights)
     rivals = Rivals(unconstrained_weights, equal_weights, single_task_weights, fixed_weights)
     measured: Measured = {
@@ -69,7 +69,7 @@ def draw_loss_distribution(
 ) -> Figure:
     """How the losses of the samples are distributed, on both parts, with the thresholds."""
     network = trained_network(model, train, weights)
-    criteria, parts = criteria_of(problem), _parts(train, test, split)
+    criteria, parts = criteria_of(problem), parts_of(train, test, split)
     losses = {part: sample_losses(network, data, criteria) for part, data in parts.items()}
     worst_cases = {
         part: {task: criteria(parts[part][task]).worst(values).value.item() for task, values in by_task.items()}
@@ -87,8 +87,3 @@ def draw_worst_case_weights(
     criteria = criteria_of(problem)
     losses = sample_losses(trained_network(model, train, weights), train, criteria)
     return draw_weights_by_task({task: criteria(train[task]).worst(values).weights for task, values in losses.items()})
-
-
-def _parts(train: MultiTaskData, test: MultiTaskData, split: SplitParameters) -> dict[str, MultiTaskData]:
-    """The parts of the data by name; without held-out data there is one."""
-    return {"train": train, "test": test} if split.test_fraction > 0 else {"train": train}

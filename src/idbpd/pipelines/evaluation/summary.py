@@ -5,8 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from idbpd.experiment.shown import WORST_CASE, name_of, written, written_of
+from idbpd.experiment.shown import name_of, written, written_of
 from idbpd.mtl import HEADLINE
+from idbpd.mtl.chance import WORST_CASE
 from idbpd.pipelines.evaluation.tables import OWN, Measured, keeps, priority_of
 
 WHAT, LIMIT = "task: what", "limit"

@@ -18,6 +18,7 @@ from idbpd.mtl import Criterion, MultiTaskData, Task
 from idbpd.mtl.bounds import worst_case_bound
 from idbpd.mtl.quality import task_logits
 from idbpd.mtl.worst_cases import GroupMixture
+from idbpd.pipelines.evaluation.compared import parts_of
 from idbpd.pipelines.evaluation.loss_bins import loss_bins
 from idbpd.pipelines.evaluation.parameters import EvaluationParameters
 from idbpd.pipelines.evaluation.sample_words import answer_in_words, pictured, raw_columns, truth_in_words
@@ -53,7 +54,7 @@ def study_worst_case(
 ) -> dict[str, Any]:
     """What the report shows of single samples, as plain data: of the test part, or else of the training part."""
     network, criteria = trained_network(model, train, weights), criteria_of(problem)
-    parts = {"train": train, "test": test} if split.test_fraction > 0 else {"train": train}
+    parts = parts_of(train, test, split)
     with torch.no_grad():  # not around the network's construction, which checks that it can be trained
         measured = {
             part: {

@@ -4,7 +4,8 @@ import shlex
 
 import pandas as pd
 
-from idbpd.experiment.shown import WORST_CASE, name_of, written
+from idbpd.experiment.shown import name_of, written
+from idbpd.mtl.chance import WORST_CASE
 from idbpd.pipelines.frontier.measured import BY_HAND, CONSTRAINED, EQUAL, TWO_SIDED
 
 

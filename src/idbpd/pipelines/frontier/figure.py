@@ -9,7 +9,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from idbpd.experiment.shown import WORST_CASE, name_of
+from idbpd.experiment.shown import name_of
+from idbpd.mtl.chance import WORST_CASE
 from idbpd.pipelines.frontier.measured import ALONE, CONSTRAINED, EQUAL, FIXED, TWO_SIDED
 
 PANEL = (5.2, 3.6)

@@ -12,7 +12,8 @@ from idbpd.experiment.constrained_training import Names, Trained, train_under_li
 from idbpd.experiment.durable_solve import Budget
 from idbpd.experiment.endings import say_how_it_ended
 from idbpd.experiment.fixed_weights import task_weights, with_fixed_weights
-from idbpd.experiment.parameters import MethodsParameters, TrainingParameters
+from idbpd.experiment.method_parameters import MethodsParameters
+from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
 from idbpd.experiment.provenance import parameters_of
 from idbpd.experiment.stage import Stage

@@ -11,13 +11,8 @@ from idbpd.datasets.table import TaskTable
 from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
 from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.parameters import (
-    DEFAULT_METHODS,
-    CalibrationParameters,
-    MethodsParameters,
-    SplitParameters,
-    TrainingParameters,
-)
+from idbpd.experiment.method_parameters import DEFAULT_METHODS, MethodsParameters
+from idbpd.experiment.parameters import CalibrationParameters, SplitParameters, TrainingParameters
 from idbpd.experiment.problem import Experiment
 from idbpd.experiment.provenance import require_same
 from idbpd.experiment.splitting.division import Division

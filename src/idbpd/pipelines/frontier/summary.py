@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from idbpd.experiment.shown import WORST_CASE, name_of, written
+from idbpd.experiment.shown import name_of, written
+from idbpd.mtl.chance import WORST_CASE
 from idbpd.pipelines.frontier.measured import ALONE, CONSTRAINED
 
 BY_MODEL = ["model", "slack", "weight"]

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
 from idbpd.experiment.constrained_training import Names, Trained, train_under_limits
-from idbpd.experiment.parameters import DEFAULT_METHODS, MethodsParameters, TrainingParameters
+from idbpd.experiment.method_parameters import DEFAULT_METHODS, MethodsParameters
+from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import Experiment, protected
 from idbpd.experiment.provenance import require_same
 from idbpd.mtl import MultiTaskData

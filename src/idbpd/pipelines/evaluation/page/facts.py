@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from idbpd.experiment.node_warnings import NodeWarning
-from idbpd.experiment.shown import WORST_CASE
 from idbpd.mtl import is_better
 from idbpd.mtl.bounds import Verdict
+from idbpd.mtl.chance import WORST_CASE
 from idbpd.pipelines.evaluation.tables import OWN
 
 THIS = "this model"

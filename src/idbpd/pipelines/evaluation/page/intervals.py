@@ -3,7 +3,8 @@
 import math
 from typing import NamedTuple
 
-from idbpd.experiment.shown import WORST_CASE, name_of, written
+from idbpd.experiment.shown import name_of, written
+from idbpd.mtl.chance import WORST_CASE
 from idbpd.pipelines.evaluation.page.drawing import (
     WIDTH,
     arrow,
