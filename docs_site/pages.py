@@ -4,6 +4,7 @@ The pages themselves stay plain Markdown that GitHub shows too. So links out of 
 equations, which GitHub draws by itself, become MathML, which browsers draw without a script.
 """
 
+import posixpath
 import re
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ MEMBERS = {"IDBPD": ["paper"], "TabularDataset": [], "ArffDataset": []}
 PARAMETERS = "reference/parameters.md"
 GENERATED = {PARAMETERS, *API, *ABOVE.values()}
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+_FILE_NAME = re.compile(r"(docs/)?\w+\.md")
 _BLOCK = re.compile(r"^```math\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"\$`(.+?)`\$")
 _FENCED = re.compile(r"(^```.*?^```$)", flags=re.MULTILINE | re.DOTALL)
@@ -77,12 +79,8 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
     """Put links right, and turn equations into MathML; what stands in other fenced blocks stays."""
-    above = page.file.src_uri in ABOVE.values()
-    with_blocks = _BLOCK.sub(
-        lambda found: f'<div class="equation">{convert(found[1], display="block")}</div>', markdown
-    )
-    parts = _FENCED.split(with_blocks)
-    return "".join(part if part.startswith("```") else _put_right(part, above) for part in parts)
+    parts = _FENCED.split(_BLOCK.sub(_equation, markdown))
+    return "".join(part if part.startswith("```") else _put_right(part, page.file.src_uri) for part in parts)
 
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
@@ -104,7 +102,8 @@ def parameters_page() -> str:
     for entry in listed_parameters(PROJECT / "conf"):
         block, _, _ = entry.name.partition(".")
         if entry.value is None and block == entry.name:
-            lines += ["", f"## {block}", "", f"{_capitalised(entry.meaning)}.", "", *_head()]
+            meaning = ["", f"{_capitalised(entry.meaning)}."] if entry.meaning else []
+            lines += ["", f"## {block}", *meaning, "", *_head()]
         elif block == entry.name and lines[-1].startswith("`kedro run"):
             lines += ["", "## One line each", "", *_head()]
         if not (entry.value is None and block == entry.name):
@@ -127,7 +126,7 @@ def _cell(text: str) -> str:
 
 
 def _capitalised(text: str) -> str:
-    return (text[:1].upper() + text[1:]).rstrip(".") or "Values"
+    return (text[:1].upper() + text[1:]).rstrip(".")
 
 
 def _present(nav: Any, folder: Path) -> Any:
@@ -140,21 +139,37 @@ def _present(nav: Any, folder: Path) -> Any:
     return nav if nav in GENERATED or (folder / nav).exists() else None
 
 
-def _put_right(text: str, above: bool) -> str:
-    text = _INLINE.sub(lambda found: convert(found[1]), text)
-    return _LINK.sub(lambda found: _linked(found[1], found[2], found[3], above), text)
+def _equation(found: re.Match[str]) -> str:
+    written = re.sub(r"\\(max|min|sum)_", r"\\\1\\limits_", found[1])  # below, not beside
+    return f'<div class="equation">{convert(written, display="block")}</div>'
 
 
-def _linked(sign: str, words: str, target: str, above: bool) -> str:
+def _put_right(text: str, page: str) -> str:
+    # A line that begins with <math> would be a paragraph of its own.
+    text = _INLINE.sub(lambda found: f"<span>{convert(found[1])}</span>", text)
+    return _LINK.sub(lambda found: _linked(found[1], found[2], found[3], page), text)
+
+
+def _linked(sign: str, words: str, target: str, page: str) -> str:
     """A link between pages as the site has them; a link to another file of the project is only its words."""
     if "://" in target or target.startswith("#"):
         return f"{sign}[{words}]({target})"
     file, mark, anchor = target.partition("#")
-    inside = file.removeprefix("docs/") if above else file
-    outside = not file.startswith("docs/") if above else file.startswith("../")
-    if outside:
-        name = file if above else file.removeprefix("../")
-        if name not in ABOVE:
-            return words
-        inside = ABOVE[name]
-    return f"{sign}[{words}]({inside}{mark}{anchor})"
+    # Where the page is in the project, and where the link leads there.
+    folder = "" if page in ABOVE.values() else posixpath.join("docs", posixpath.dirname(page))
+    linked = posixpath.normpath(posixpath.join(folder, file))
+    if linked in ABOVE:
+        linked = f"docs/{ABOVE[linked]}"
+    if not linked.startswith("docs/"):
+        return words
+    if _FILE_NAME.fullmatch(words):
+        words = _title(linked)
+    back = posixpath.relpath(linked.removeprefix("docs/"), posixpath.dirname(page) or ".")
+    return f"{sign}[{words}]({back}{mark}{anchor})"
+
+
+def _title(page: str) -> str:
+    """The first heading of a page of the project: it reads better than the name of a file."""
+    source = next((name for name, shown in ABOVE.items() if page == f"docs/{shown}"), page)
+    path = PROJECT / source
+    return path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") if path.exists() else page
