@@ -110,6 +110,7 @@ def test_results_are_complete_and_nothing_partial_is_left(finished: Finished) ->
     )
     assert not list(finished.project.path.rglob(".partial*"))
     assert not (finished.project.path / "src/idbpd/mlruns").exists()
+    assert not (finished.project.path / ".viz").exists()  # the hooks of Kedro-Viz are off
 
 
 def test_the_tracked_run_has_all_results(finished: Finished) -> None:

@@ -22,9 +22,10 @@ from idbpd.pipelines import (
 def register_pipelines() -> dict[str, Pipeline]:
     """Each stage by its own name, all stages from raw data to certificate as the default, and what builds on them.
 
-    No pipeline package imports another; they are put together here.
+    No pipeline package imports another; they are put together here. A node has its stage as a tag, by which Kedro-Viz
+    shows one stage inside of a larger pipeline.
     """
-    stages = {
+    created = {
         "ingestion": ingestion.create_pipeline(),
         "splitting": splitting.create_pipeline(),
         "weight_decay": weight_decay.create_pipeline(),
@@ -32,6 +33,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         "training": training.create_pipeline(),
         "evaluation": evaluation.create_pipeline(),
     }
+    stages = {name: pipeline.tag(name) for name, pipeline in created.items()}
     default = sum(stages.values(), start=Pipeline([]))
     to_threshold = stages["ingestion"] + stages["splitting"] + stages["weight_decay"] + stages["calibration"]
     return {

@@ -11,7 +11,8 @@ from idbpd.hooks.warnings import WarningsHook
 
 # Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
 os.environ["DO_NOT_TRACK"] = "true"
-DISABLE_HOOKS_FOR_PLUGINS = ("kedro-telemetry",)
+# Kedro-Viz would write two files into .viz/ in every run, with the text of an error as it stands, passwords included.
+DISABLE_HOOKS_FOR_PLUGINS = ("kedro-telemetry", "kedro-viz")
 
 # At its end the interpreter would search all objects for garbage, for seconds in which a kill makes a run look failed.
 atexit.register(gc.freeze)

@@ -49,6 +49,17 @@ class AtomicDataset(AbstractDataset[Any, Any]):
         """Where the file is."""
         return self._path
 
+    @property
+    def preview(self) -> Any:
+        """The wrapped dataset's own preview for Kedro-Viz; there is none without a file, or if that dataset has none.
+
+        A property, because Kedro-Viz asks whether there is one, and reads its kind from the return type.
+        """
+        if not self._path.exists():
+            raise AttributeError(f"{self._path} does not exist yet")
+        wrapped: Any = self._at(self._path)
+        return wrapped.preview
+
     def load(self) -> Any:
         """Load with the wrapped dataset."""
         return self._at(self._path).load()
