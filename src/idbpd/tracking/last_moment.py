@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from idbpd.datasets.atomic import replacing
-from idbpd.datasets.partial import is_abandoned, owned_name
+from idbpd.datasets.partial import is_abandoned, owned_name, replacing
 from idbpd.tracking.journal import Journal
 
 DAY = 24 * 3600.0
