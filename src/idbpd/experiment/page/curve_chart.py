@@ -96,7 +96,7 @@ def _panel(panel: Panel, horizontal: Sequence[Axis], *, walk: bool) -> Markup:
                 aria_pressed="true", class_="series", data_series=curve.class_)
         for curve in curves
     ]  # fmt: skip
-    last = " · ".join(f"{curve.ends(horizontal[0].key)[1]:.4g}" for curve in curves)
+    last = " · ".join(_read(curve, curve.ends(horizontal[0].key)[1]) for curve in curves)
     readings = element("output", f"at the end {last}", class_="reading") if walk else ""
     return figure(panel.title, joined(drawings), joined([element("span", *keys, class_="keys"), readings]))
 
@@ -150,10 +150,14 @@ def _points(curves: Sequence[Curve], x: Scale, y: Scale, axis: Axis) -> str:
         "x": [number(x.at(at)) for at in axis.at],
         "y": {curve.class_: [None if math.isnan(value) else number(y.at(value)) for value in curve.values[axis.key]]
               for curve in curves},
-        "v": {curve.class_: ["ended" if math.isnan(value) else f"{value:.4g}" for value in curve.values[axis.key]]
+        "v": {curve.class_: [_read(curve, value) for value in curve.values[axis.key]]
               for curve in curves},
     }  # fmt: skip
     return json.dumps(known, separators=(",", ":"))
+
+
+def _read(curve: Curve, value: float) -> str:
+    return f"{curve.mark} {'ended' if math.isnan(value) else f'{value:.4g}'}".lstrip()
 
 
 def _controls(horizontal: Sequence[Axis], *, walk: bool) -> Markup:
