@@ -70,11 +70,11 @@ def sentence(ranking: Ranking, against: Against) -> str:
 def why_not(rankings: Sequence[Ranking]) -> str:
     """Why not all runs can be compared with each other."""
     if len({ranking.task for ranking in rankings}) > 1:
-        told = "; ".join(f"{_marks(ranking.runs)} {ranking.task}" for ranking in rankings)
+        told = "; ".join(f"{marks_of(ranking.runs)} {ranking.task}" for ranking in rankings)
         return f"the runs put different tasks first ({told})"
     if len({ranking.best.run.part for ranking in rankings}) > 1:
         return "some runs were judged on unseen data and some on the training data"
-    told = "; ".join(f"{_marks(ranking.runs)}: {_samples(ranking)}" for ranking in rankings)
+    told = "; ".join(f"{marks_of(ranking.runs)}: {_samples(ranking)}" for ranking in rankings)
     return f"the runs were judged on different samples ({told})"
 
 
@@ -89,5 +89,7 @@ def _samples(ranking: Ranking) -> str:
     return run.dataset if count is None else f"{count} of {run.dataset}"
 
 
-def _marks(runs: Sequence[Marked]) -> str:
-    return " and ".join(run.mark for run in sorted(runs, key=lambda run: run.at))
+def marks_of(runs: Sequence[Marked]) -> str:
+    """The marks of runs in words."""
+    *first, last = [run.mark for run in sorted(runs, key=lambda run: run.at)]
+    return f"{', '.join(first)} and {last}" if first else last

@@ -6,7 +6,7 @@ from idbpd.experiment.page.judged_limit import css_of, verdict_heading, verdict_
 from idbpd.experiment.page.markup import Markup, element, joined, listed, name, text
 from idbpd.mtl.bounds import Verdict
 from idbpd.pipelines.run_comparison.ranking import Ranking, limits_differ
-from idbpd.pipelines.run_comparison.words import best_of, meaning, not_comparable, sentence, why_not
+from idbpd.pipelines.run_comparison.words import best_of, marks_of, meaning, not_comparable, sentence, why_not
 
 
 def asked(rankings: Sequence[Ranking]) -> Markup:
@@ -45,7 +45,7 @@ def _kind(ranking: Ranking) -> str:
 
 
 def _of_group(ranking: Ranking) -> Markup:
-    marks = " and ".join(run.mark for run in sorted(ranking.runs, key=lambda run: run.at))
+    marks = marks_of(ranking.runs)
     if not ranking.others:
         return joined([element("strong", marks), ": alone; nothing here can be compared with it."])
     told = "; ".join(sentence(ranking, against) for against in ranking.others)
@@ -65,8 +65,7 @@ def _next(rankings: Sequence[Ranking]) -> Iterator[Markup]:
     elif ranking.is_sure:
         yield text(f"use {best.mark}, if its parameters are what you want.")
     else:
-        yield text("do not choose by this number alone: take the simpler or the cheaper one, or hold out more rows (")
-        yield element("code", "split.test_fraction")
-        yield text(") and train again.")
+        yield text("do not choose by this number alone: take the simpler or the cheaper one, or train again with more")
+        yield joined(["unseen rows (", element("code", "split.test_fraction"), ")."])
     if limits_differ(ranking.runs):
         yield text("The limits differ, and a looser limit makes the priority task easier: see below.")
