@@ -53,7 +53,9 @@ def made_up(
         columns=["model", "part", "task", "kind", "loss_unit", "worst_case_loss", "mae", "accuracy"],
     )
     at = np.arange(steps)
-    history = pd.DataFrame({"step": at, "objective": 1.0 / (1 + at), "constraint": -0.05, **RESIDUALS})
+    left = 1.0 / (1 + at)
+    history = pd.DataFrame({"step": at, "objective": left, "constraint": 0.1 * left - 0.05, **RESIDUALS})
+    history["stationarity"] = left**2
     values: dict[str, Any] = {
         "run_id": run_id,
         "name": "customers idbpd 0",
