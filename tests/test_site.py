@@ -13,8 +13,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import yaml
 
+from tests.browser.checks import FAULTS
 from tests.browser.driver import ABSENT, BROWSER, DRIVER, Browser, started_browser
-from tests.browser.test_report import FAULTS
 from tests.kedro_project import PROJECT
 
 pytestmark = pytest.mark.xdist_group("site")  # one worker builds it

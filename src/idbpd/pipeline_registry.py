@@ -12,6 +12,7 @@ from idbpd.pipelines import (
     report,
     reproduction,
     retraining,
+    run_comparison,
     splitting,
     training,
     tuning,
@@ -46,4 +47,5 @@ def register_pipelines() -> dict[str, Pipeline]:
         "reproduce": reproduction.create_pipeline(),
         "benchmark": benchmark.create_pipeline() + report.create_summary_pipeline(),
         "report": report.create_pipeline(),
+        "compare": run_comparison.create_pipeline(),
     }

@@ -29,7 +29,7 @@ INPUT_ERRORS = (InputError, MissingConfigException, yaml.YAMLError, DatasetError
 # Pipeline outputs that contain the "message" and the "exit_code" of the command.
 CONCLUSIONS = ("retraining", "reproduction")
 # Pipelines that keep no states of their own.
-WITHOUT_STATES = ("ingestion", "splitting", "predict", "report", "reproduce")
+WITHOUT_STATES = ("ingestion", "splitting", "predict", "report", "reproduce", "compare")
 
 
 def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,6 +137,7 @@ Pipelines; without one, all steps from the table to the report are run:
   --pipeline predict --params dataset=mine,input=rows.csv,output=answers.csv
   --pipeline retrain                  train, check, register if better
   --pipeline reproduce --params run_id=...
+  --pipeline compare --params compare.dataset=mine   the last runs on one page
   --pipeline benchmark                compare methods; then --pipeline report
   --pipeline frontier                 what looser limits would gain
   --pipeline tune                     the paper's step sizes by trial

@@ -114,7 +114,7 @@ def create_pipeline() -> Pipeline:
                     "split": "params:split",
                     "evaluation": "params:evaluation",
                 },
-                outputs="worst_case_study",
+                outputs=["worst_case_study", "standing"],
                 name="study_worst_case",
             ),
             Node(

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from idbpd.experiment.page.markup import Markup, element, joined, listed, section
 from idbpd.pipelines.evaluation.page.facts import THIS, Facts
-from idbpd.pipelines.evaluation.page.markup import Markup, element, joined, listed, section
 from idbpd.pipelines.evaluation.tables import OWN
 from idbpd.pipelines.evaluation.verdicts import GUESS
 
