@@ -20,6 +20,7 @@ from kedro.io import AbstractDataset, DatasetError
 from idbpd.cli.parameter_files import check_given
 from idbpd.errors import ConfigurationError, InputError, causes
 from idbpd.exit_codes import NothingToDo
+from idbpd.process_end import command_has_succeeded
 from idbpd.redaction import print_redacted, redact
 
 # Our own input errors, and those of Kedro and YAML: a missing or malformed file.
@@ -62,6 +63,7 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
             logging.getLogger("kedro").debug("full error", exc_info=error)
             raise click.ClickException(line) from error
         _exit_with_recorded_code(result)
+        command_has_succeeded()
         return result
 
     return run_or_explain

@@ -16,6 +16,8 @@ from idbpd.optim.oracle import (
     CutOracle,
     Evaluation,
     Gradients,
+    LinearOracle,
+    LinearTerm,
     Maximisers,
     Oracle,
     PeakOracle,
@@ -99,6 +101,21 @@ class _WithPeaks(CountedOracle):
         return self._oracle.peaks(x, term)
 
 
+class _WithLinearTerms(CountedOracle):
+    """Of a `LinearOracle`; each slope counts as one gradient."""
+
+    _oracle: LinearOracle
+
+    def is_linear(self, x: Tensor, term: int) -> bool:
+        return self._oracle.is_linear(x, term)
+
+    def linear(self, x: Tensor, term: int) -> LinearTerm | None:
+        self._deadline.check()
+        found = self._oracle.linear(x, term)
+        self.gradients += 0 if found is None else found.slopes.numel()
+        return found
+
+
 class _WithCurvature(CountedOracle):
     """Of a `CurvedOracle`."""
 
@@ -153,6 +170,7 @@ _ABILITIES = (
     (CutOracle, _WithCuts),
     (TermOracle, _WithTerms),
     (PeakOracle, _WithPeaks),
+    (LinearOracle, _WithLinearTerms),
     (CurvedOracle, _WithCurvature),
     (PromptOracle, _WithAttempts),
     (VerifyingOracle, _WithVerification),

@@ -163,6 +163,28 @@ class PeakOracle(TermOracle, Protocol):
         ...
 
 
+class LinearTerm(NamedTuple):
+    """A term around one x that is linear in w over a box or a simplex: psi(x, middle) + slopes.(w - middle)."""
+
+    middle: Tensor  # a point of the set
+    halves: Tensor | None  # (n,) float64: half of each side of a box; None for a simplex
+    slopes: Tensor  # (n,) float64: the derivatives in w
+    rows: Tensor  # (n, d): the gradients of the slopes in x
+
+
+@runtime_checkable
+class LinearOracle(TermOracle, Protocol):
+    """An oracle that also knows which terms are linear in y or w over a box, or over a simplex with many corners."""
+
+    def is_linear(self, x: Tensor, term: int) -> bool:
+        """Whether `linear` knows the term."""
+        ...
+
+    def linear(self, x: Tensor, term: int) -> LinearTerm | None:
+        """The term at every point of its set; None where it is not linear, or too large."""
+        ...
+
+
 @runtime_checkable
 class CurvedOracle(TermOracle, Protocol):
     """An oracle that also knows second derivatives."""

@@ -15,6 +15,7 @@ from torch import Tensor
 from idbpd.optim.device_reads import read, truth
 from idbpd.optim.kinks.bundle import Bundle, bundle_at
 from idbpd.optim.kinks.certificate import STRICTNESS, best_certificate
+from idbpd.optim.kinks.saddle_points import with_saddle_points
 from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.oracle import (
     Evaluation,
@@ -174,6 +175,20 @@ def assess(oracle: Oracle, state: IDBPDState, tolerance: float, strictness: floa
         oracle, point.evaluation, point.values, point.value_errors, bundle, tolerance, strictness
     )
     return state._replace(certified=certified, bundle_worst=worst)
+
+
+def at_saddle_points(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
+    """``state`` with a saddle point of the model as a row of each term that is linear over a box."""
+    bundle, here = state.bundle, state.point.evaluation
+    restoring = state.phase is Phase.RESTORATION
+    if bundle is None:
+        return state
+    objective, mu = (0.0, 1.0) if restoring else (1.0, state.penalty.mu)
+    bundle = with_saddle_points(bundle, oracle, here, state.in_metric.metric.apply, objective, mu, state.t)
+    if bundle is None:
+        return state
+    # They belong to the model without margins.
+    return assess(oracle, state._replace(bundle=bundle, margin=torch.zeros_like(state.margin)), tolerance)
 
 
 def has_no_descent(oracle: Oracle, state: IDBPDState, tolerance: float) -> bool:
