@@ -2,21 +2,12 @@
 
 from kedro.pipeline import Pipeline
 
-from idbpd.pipelines import (
-    benchmark,
-    calibration,
-    evaluation,
-    frontier,
-    ingestion,
-    prediction,
-    report,
-    reproduction,
-    retraining,
-    run_comparison,
-    splitting,
-    training,
-    tuning,
-    weight_decay,
+# Known without the seconds that the pipelines take to import: a mistyped name is refused at once.
+STAGES = ("ingestion", "splitting", "weight_decay", "calibration", "training", "evaluation")
+NAMES = (
+    "__default__",
+    *STAGES,
+    *("tune", "frontier", "predict", "retrain", "reproduce", "benchmark", "report", "compare"),
 )
 
 
@@ -26,6 +17,23 @@ def register_pipelines() -> dict[str, Pipeline]:
     No pipeline package imports another; they are put together here. A node has its stage as a tag, by which Kedro-Viz
     shows one stage inside of a larger pipeline.
     """
+    from idbpd.pipelines import (  # noqa: PLC0415
+        benchmark,
+        calibration,
+        evaluation,
+        frontier,
+        ingestion,
+        prediction,
+        report,
+        reproduction,
+        retraining,
+        run_comparison,
+        splitting,
+        training,
+        tuning,
+        weight_decay,
+    )
+
     created = {
         "ingestion": ingestion.create_pipeline(),
         "splitting": splitting.create_pipeline(),
@@ -37,7 +45,7 @@ def register_pipelines() -> dict[str, Pipeline]:
     stages = {name: pipeline.tag(name) for name, pipeline in created.items()}
     default = sum(stages.values(), start=Pipeline([]))
     to_threshold = stages["ingestion"] + stages["splitting"] + stages["weight_decay"] + stages["calibration"]
-    return {
+    pipelines = {
         "__default__": default,
         **stages,
         "tune": to_threshold + tuning.create_pipeline(),
@@ -49,3 +57,5 @@ def register_pipelines() -> dict[str, Pipeline]:
         "report": report.create_pipeline(),
         "compare": run_comparison.create_pipeline(),
     }
+    assert tuple(pipelines) == NAMES
+    return pipelines
