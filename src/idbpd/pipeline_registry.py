@@ -5,6 +5,7 @@ from kedro.pipeline import Pipeline
 from idbpd.pipelines import (
     benchmark,
     calibration,
+    energy,
     evaluation,
     frontier,
     ingestion,
@@ -39,6 +40,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         **stages,
         "tune": to_threshold + tuning.create_pipeline(),
         "frontier": to_threshold + frontier.create_pipeline(),
+        "energy": to_threshold + energy.create_pipeline(),
         "predict": prediction.create_pipeline(),
         "retrain": default + retraining.create_pipeline(),
         "reproduce": reproduction.create_pipeline(),

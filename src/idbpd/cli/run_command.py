@@ -139,6 +139,7 @@ Pipelines; without one, all steps from the table to the report are run:
   --pipeline reproduce --params run_id=...
   --pipeline benchmark                compare methods; then --pipeline report
   --pipeline frontier                 what looser limits would gain
+  --pipeline energy --params energy.budget=0.3  prune within an energy budget
   --pipeline tune                     the paper's step sizes by trial
 """
 )
