@@ -1,8 +1,8 @@
 """The parameters of an energy budget."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator
 
 from idbpd.energy import Costs, Hardware
 from idbpd.experiment.parameters import ParameterBlock, Positive
@@ -33,14 +33,21 @@ class EnergyParameters(ParameterBlock):
     tolerance: Positive
     residual_limit: Positive
 
-    @model_validator(mode="after")
-    def _is_possible(self) -> Self:
-        if not 0 < self.budget <= 1:
+    @field_validator("budget")
+    @classmethod
+    def _is_a_share(cls, budget: float) -> float:
+        if not 0 < budget <= 1:
+            raise ValueError("it is a share of the dense network's energy, above 0 and at most 1")
+        return budget
+
+    @field_validator("radius")
+    @classmethod
+    def _keeps_energies_positive(cls, radius: float) -> float:
+        if not 0 <= radius < 1:
             raise ValueError(
-                f"budget = {self.budget:g}: it is a share of the dense network's energy, above 0 and at most 1"
+                "it is relative to each cost, from 0 to below 1: a larger set would contain negative energies"
             )
-        _ = self.hardware  # it refuses sets with negative energies
-        return self
+        return radius
 
     @property
     def hardware(self) -> Hardware:
