@@ -45,7 +45,9 @@ def test_a_layer_that_is_called_twice_uses_its_weights_twice() -> None:
 
 def test_a_layer_of_an_unknown_kind_is_named() -> None:
     network = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
-    with pytest.raises(ConfigurationError, match=r"does not know layer '1' \(BatchNorm1d\); it knows Linear and Conv2d"):
+    with pytest.raises(
+        ConfigurationError, match=r"does not know layer '1' \(BatchNorm1d\); it knows Linear and Conv2d"
+    ):
         layers_of(network, torch.zeros(3))
 
 

@@ -20,15 +20,25 @@ def energy_headline(certificate: Mapping[str, Any], quality: Mapping[str, float]
     kept, of = (sum(layer[name] for layer in layers) for name in ("nonzero", "weights"))
     verdict = "WITHIN BUDGET" if energy["within_budget"] else "OVER BUDGET"
     residual = worst_residual(certificate)
+    broken = certificate["constraint"]
     known = "certified" if residual <= residual_limit else f"NOT CERTIFIED, a residual is above {residual_limit:g}"
     return "\n".join(
         [
             f"{verdict}: one answer needs {energy['share']:.4f} of the dense network's energy on the worst hardware, "
             f"{energy['budget']:g} is allowed; {kept} of {of} weights are left",
+            *(_not_both(broken) if broken > residual_limit else ()),
             state_verdict(dict(certificate), dict(quality)),
             f"Under the budget, before pruning: {before['status']}, the worst residual is "
             f"{max(before[name] for name in RESIDUALS):.1e} ({known}).",
         ]
+    )
+
+
+def _not_both(broken: float) -> tuple[str]:
+    """Where the limits cannot be kept with so few weights, as far as the solver could find out."""
+    return (
+        f"BROKEN on the training data: with this budget a limit is exceeded by {broken:.4f}; allow more energy "
+        "(energy.budget) or a looser limit (calibration.slack)",
     )
 
 
