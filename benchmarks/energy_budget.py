@@ -155,7 +155,7 @@ def measured(ground: Ground, weights: Mapping[str, Tensor], budget: float) -> di
     limits = thresholds_of(ground.threshold)
     return {
         "share": energy.worst / dense,
-        "within": energy.worst <= budget * dense,
+        "within": energy.is_within(budget * dense),
         "nonzero": energy.nonzero,
         "excess": max(seen[task].worst_case_loss / limit - 1 for task, limit in limits.items()),
         "objective": seen[ground.train.priority.name].worst_case_loss,

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 class SmallLeNet(nn.Module):
     """Two convolutions with pooling between them, one hidden linear layer, and a linear head per task."""
 
-    def __init__(self, features: int, classes: Mapping[str, int], channels: int = 6, hidden: int = 40) -> None:
+    def __init__(self, features: int, classes: Mapping[str, int], channels: int = 10, hidden: int = 100) -> None:
         """``features`` are the pixels of a square picture."""
         super().__init__()
         self.side = round(features**0.5)

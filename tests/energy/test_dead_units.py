@@ -10,14 +10,14 @@ from idbpd.mtl import SharedNetwork
 from tests.energy.networks import convolutions, perceptron
 
 
-def _linear(network: nn.Sequential, at: int) -> nn.Linear:
-    layer = network[at]
+def _linear(network: nn.Module, at: int) -> nn.Linear:
+    layer = network.get_submodule(str(at))
     assert isinstance(layer, nn.Linear)
     return layer
 
 
-def _convolution(network: nn.Sequential, at: int) -> nn.Conv2d:
-    layer = network[at]
+def _convolution(network: nn.Module, at: int) -> nn.Conv2d:
+    layer = network.get_submodule(str(at))
     assert isinstance(layer, nn.Conv2d)
     return layer
 

@@ -92,7 +92,7 @@ def test_a_solution_has_multipliers_that_say_one_price_for_all_layers() -> None:
     start = torch.cat([0.1 * target, model.start(budget)])
     solution = solve(oracle, start, max_steps=500, tolerance=1e-6)
     assert solution.status is Status.CONVERGED
-    of_task, *of_layers, of_energy = solution.multipliers.tolist()
+    _, *of_layers, of_energy = solution.multipliers.tolist()
     assert len(solution.multipliers) == 1 + 2 + 1
     worst = solution.w[-1]
     assert worst is not None

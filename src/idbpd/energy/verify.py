@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from idbpd.energy.hardware import OPERATIONS, Hardware
 
+_ROUNDING = 1e-12
+
 
 class VerifiedEnergy(NamedTuple):
     """What a network needs for one answer, in picojoules."""
@@ -21,6 +23,10 @@ class VerifiedEnergy(NamedTuple):
     worst_costs: dict[str, float]  # of the worst hardware, by operation
     nonzero: dict[str, int]  # weights and biases that are not zero, by layer
     shapes: dict[str, list[int]]  # of the weights, by layer
+
+    def is_within(self, budget: float) -> bool:
+        """Whether the energy is at most the budget, up to the rounding of the sums that both are."""
+        return self.worst <= budget * (1 + _ROUNDING)
 
 
 def verified_energy(network: nn.Module, sample: Tensor, hardware: Hardware) -> VerifiedEnergy:

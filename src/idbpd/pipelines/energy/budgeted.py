@@ -49,43 +49,77 @@ def train_within_budget(
     checkpointing: Checkpointing,
 ) -> Budgeted:
     """Solve along the schedule from ``start``, a model without a budget."""
-    built = experiment.build(train, train.priority.name, thresholds)
-    model = energy_model(built.network, built.data, energy)
-    budget = model.budget(energy.budget)
-    weights = built.placed(start)
-    widths = _widths(model, flat(weights), budget, energy)
-    shares = torch.tensor([measure(flat(weights)[one.places], widths[0]) / one.size for one in model.layers])
-    names = [*thresholds, *(layer.name for layer in model.layers), ENERGY]
-    made_with = {**experiment.made_with, **parameters_of("energy", energy)}
-    stages: list[dict[str, Any]] = []
-    frames: list[pd.DataFrame] = []
-    for at, width in enumerate(widths):
-        is_last = at == len(widths) - 1
-        oracle = EnergyConstrained(built.oracle, model, budget, width, flat(weights))
-        stage = Stage(f"energy_stage_{at + 1}", f"energy, stage {at + 1} of {len(widths)}", made_with, checkpointing)
-        timed = stage.solve(
-            built._replace(oracle=oracle),
-            thresholds,
-            {**weights, SHARES: shares.to(flat(weights))},
-            Budget(energy.max_steps if is_last else energy.stage_steps, energy.tolerance),
-            IDBPD(),
+    run = _Run(train, thresholds, energy, experiment, checkpointing)
+    return run.along_the_schedule(start)
+
+
+class _Run:
+    """The solves of one schedule, and what is known of them so far."""
+
+    def __init__(
+        self,
+        train: MultiTaskData,
+        thresholds: Mapping[str, float],
+        energy: EnergyParameters,
+        experiment: Experiment,
+        checkpointing: Checkpointing,
+    ) -> None:
+        self._train, self._thresholds, self._energy = train, thresholds, energy
+        self._experiment, self._checkpointing = experiment, checkpointing
+        self._stages: list[dict[str, Any]] = []
+        self._frames: list[pd.DataFrame] = []
+
+    def along_the_schedule(self, start: Mapping[str, Tensor]) -> Budgeted:
+        """From the widest measure to the sharpest one.
+
+        Small widths need small numbers. Where the precision of training is not enough for them, and the last solve
+        ends beyond the tolerance, it goes on in float64.
+        """
+        built = self._experiment.build(self._train, self._train.priority.name, self._thresholds)
+        model = energy_model(built.network, built.data, self._energy)
+        weights = built.placed(start)
+        widths = _widths(model, flat(weights), model.budget(self._energy.budget), self._energy)
+        measured = [measure(flat(weights)[layer.places], widths[0]) / layer.size for layer in model.layers]
+        point = {**weights, SHARES: torch.stack(measured).to(flat(weights))}
+        for width in widths[:-1]:
+            point = weights_of(self._solved(built, model, point, width, self._energy.stage_steps))
+        solution = self._solved(built, model, point, widths[-1], self._energy.max_steps)
+        if solution.kkt.worst > self._energy.tolerance and flat(weights).dtype != torch.float64:
+            exact = self._experiment.in_float64().build(self._train, self._train.priority.name, self._thresholds)
+            point = {name: tensor.to(torch.float64) for name, tensor in weights_of(solution).items()}
+            solution = self._solved(exact, model, point, widths[-1], self._energy.max_steps)
+        point = weights_of(solution)
+        shares = point.pop(SHARES)
+        history = pd.concat(self._frames, ignore_index=True)
+        return Budgeted(point, shares, widths[-1], solution.multipliers, self._stages, history)
+
+    def _solved(
+        self, built: BuiltProblem, model: EnergyModel, point: dict[str, Tensor], width: float, steps: int
+    ) -> Solution:
+        number = len(self._stages) + 1
+        names = [*self._thresholds, *(layer.name for layer in model.layers), ENERGY]
+        like = flat({name: tensor for name, tensor in point.items() if name != SHARES})
+        oracle = EnergyConstrained(built.oracle, model, model.budget(self._energy.budget), width, like)
+        made_with = {**self._experiment.made_with, **parameters_of("energy", self._energy)}
+        title = f"energy, stage {number}"
+        timed = Stage(f"energy_stage_{number}", title, made_with, self._checkpointing).solve(
+            built._replace(oracle=oracle), self._thresholds, point, Budget(steps, self._energy.tolerance), IDBPD()
         )
         solution = timed.solution
-        weights = {name: tensor for name, tensor in weights_of(solution).items() if name != SHARES}
-        shares = weights_of(solution)[SHARES]
-        stages.append({"width": width, "seconds": timed.total_seconds, **_ending(solution, names)})
-        frames.append(_continued(history_frame(solution, names), frames))
+        self._frames.append(_continued(history_frame(solution, names), self._frames))
+        self._stages.append(
+            {"width": width, "seconds": timed.total_seconds, "dtype": str(like.dtype), **_ending(solution, names)}
+        )
         logger.info(
-            "energy, stage %d of %d (a weight of %.2g counts half): %s after %d steps, residual %.1e, %.1f s",
-            at + 1,
-            len(widths),
+            "%s (a weight of %.2g counts half): %s after %d steps, residual %.1e, %.1f s",
+            title,
             width,
             solution.status.name,
             solution.steps,
             solution.kkt.worst,
             timed.total_seconds,
         )
-    return Budgeted(weights, shares, widths[-1], solution.multipliers, stages, pd.concat(frames, ignore_index=True))
+        return solution
 
 
 def flat(weights: Mapping[str, Tensor]) -> Tensor:

@@ -1,7 +1,6 @@
 """What is known of a pruned model: its energy, its KKT residuals, and the L + 1 multipliers of the budget."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -85,7 +84,7 @@ def _energy(found: VerifiedEnergy, model: EnergyModel, energy: EnergyParameters,
     return {
         "budget": energy.budget,
         "share": found.worst / model.dense,
-        "within_budget": found.worst <= budget,
+        "within_budget": found.is_within(budget),
         "worst_pj": found.worst,
         "nominal_pj": found.nominal,
         "budget_pj": budget,
@@ -113,8 +112,7 @@ def _budgeted(
 ) -> dict[str, Any]:
     """The problem in weights and levels at its last width, evaluated in float64."""
     thresholds = thresholds_of(threshold)
-    exact = replace(experiment, compute=experiment.compute.model_copy(update={"dtype": "float64"}))
-    built = exact.build(train, train.priority.name, thresholds)
+    built = experiment.in_float64().build(train, train.priority.name, thresholds)
     model = energy_model(built.network, built.data, energy)
     weights = flat(built.placed(budgeted.weights))
     oracle = EnergyConstrained(built.oracle, model, model.budget(energy.budget), budgeted.width, weights)
