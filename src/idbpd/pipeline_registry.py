@@ -7,7 +7,7 @@ STAGES = ("ingestion", "splitting", "weight_decay", "calibration", "training", "
 NAMES = (
     "__default__",
     *STAGES,
-    *("tune", "frontier", "predict", "retrain", "reproduce", "benchmark", "report", "compare"),
+    *("tune", "frontier", "energy", "predict", "retrain", "reproduce", "benchmark", "report", "compare"),
 )
 
 
@@ -20,6 +20,7 @@ def register_pipelines() -> dict[str, Pipeline]:
     from idbpd.pipelines import (  # noqa: PLC0415
         benchmark,
         calibration,
+        energy,
         evaluation,
         frontier,
         ingestion,
@@ -50,6 +51,7 @@ def register_pipelines() -> dict[str, Pipeline]:
         **stages,
         "tune": to_threshold + tuning.create_pipeline(),
         "frontier": to_threshold + frontier.create_pipeline(),
+        "energy": to_threshold + energy.create_pipeline(),
         "predict": prediction.create_pipeline(),
         "retrain": default + retraining.create_pipeline(),
         "reproduce": reproduction.create_pipeline(),

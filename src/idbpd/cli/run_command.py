@@ -147,6 +147,7 @@ Pipelines; without one, all steps from the table to the report are run:
   --pipeline compare --params compare.dataset=mine   the last runs on one page
   --pipeline benchmark                compare methods; then --pipeline report
   --pipeline frontier                 what looser limits would gain
+  --pipeline energy --params energy.budget=0.3  prune within an energy budget
   --pipeline tune                     the paper's step sizes by trial
 """
 )

@@ -15,6 +15,7 @@ from idbpd.tracking.stored_results import artifact, child_of, finished_run
 
 FRONTIER = "frontier"  # the pipeline whose models depend on each other
 PURPOSE = "repeated"
+ENERGY = "energy"  # the pipeline whose model comes from a dense one that is not tracked
 WEIGHTS, RESULTS = "weights.safetensors", ("certificate", "quality")
 
 
@@ -33,6 +34,11 @@ class RecordedRunDataset(AbstractDataset[NoReturn, dict[str, Any]]):
             raise ConfigurationError(
                 f"run {child.info.run_id} is a point of a frontier, which starts from the point before it; it cannot "
                 f"be repeated by itself. The command repeats all points: {child.data.tags['command']}"
+            )
+        if child.data.tags.get("pipeline") == ENERGY:
+            raise ConfigurationError(
+                f"run {child.info.run_id} is a model within an energy budget, which a plain run does not make; the "
+                f"command repeats it: {child.data.tags['command']}"
             )
         parent = MlflowClient().get_run(child.data.tags[MLFLOW_PARENT_RUN_ID])
         with temporary_folder() as folder:
