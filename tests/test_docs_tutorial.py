@@ -23,6 +23,7 @@ def _unwrapped(text: str) -> list[str]:
     return re.sub(r"\n {4}", " ", text).strip().splitlines()
 
 
+@pytest.mark.slow
 def test_every_step_works_as_it_stands(project: KedroProject, monkeypatch: pytest.MonkeyPatch) -> None:
     (project.data / "01_raw").mkdir(parents=True)
     monkeypatch.chdir(project.path)
