@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -18,8 +19,12 @@ PAGE = PROJECT / "docs" / "your_own_problem.md"
 MOST_LINES = 40
 
 
+def _read(notebook: Path) -> Any:
+    return nbformat.read(notebook, as_version=4)  # type: ignore[no-untyped-call]
+
+
 def _code(notebook: Path) -> list[str]:
-    cells = nbformat.read(notebook, as_version=4).cells
+    cells = _read(notebook).cells
     return [cell.source for cell in cells if cell.cell_type == "code"]
 
 
@@ -30,7 +35,7 @@ def test_notebooks_are_found() -> None:
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
 def test_outputs_are_stripped(notebook: Path) -> None:
-    content = nbformat.read(notebook, as_version=4)
+    content = _read(notebook)
     nbformat.validate(content)
     for cell in content.cells:
         if cell.cell_type == "code":
@@ -54,7 +59,7 @@ def test_every_cell_runs(notebook: Path, tmp_path: Path, monkeypatch: pytest.Mon
     source = project / "src" if (project / "src").exists() else PROJECT / "src"
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(source), *filter(None, [os.environ.get("PYTHONPATH")])]))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    content = nbformat.read(folder / notebook.name, as_version=4)
+    content = _read(folder / notebook.name)
     client = NotebookClient(content, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
     client.execute()
     printed = "".join(output.text for cell in content.cells for output in cell.get("outputs", []) if "text" in output)
