@@ -2,8 +2,8 @@
 
     PYTHONPATH=src python benchmarks/thread_repeats.py [runs] [processes that keep the machine busy]
 
-Runs share a process by the two dozen, while other processes keep all cores busy. *As torch has it* sets the number of threads
-only; *fixed* is what `kedro run` does (`experiment/computing`). ``OMP_DYNAMIC=true`` provokes differences: OpenMP then
+25 runs share a process, while other processes keep all cores busy. *As torch has it* sets the number of threads only;
+*fixed* is what `kedro run` does (`experiment/computing`). ``OMP_DYNAMIC=true`` provokes differences: OpenMP then
 takes fewer threads the higher the load of the last 15 minutes. The times that follow are those of evaluations with
 gradients without that load, the settings in turns, the least of several.
 """
