@@ -122,7 +122,7 @@ def test_a_last_stage_that_float32_cannot_end_goes_on_in_float64(ground: Ground)
 
 def test_a_headline_says_when_limits_and_budget_do_not_fit_together() -> None:
     residuals = {"stationarity": 0.5, "infeasibility": 0.2, "slackness": 0.0}
-    certificate = {
+    certificate: dict[str, Any] = {
         **residuals,
         "status": "INFEASIBLE",
         "reason": "stuck",
