@@ -18,12 +18,21 @@ def of(rows: Sequence[Row], **key: Any) -> list[Row]:
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """A row per data set, network and budget: means over the seeds, ours and theirs, and the paired difference."""
-    print(
-        "\n| data set | budget | seeds | residual, at most | priority, worst-case loss: ours, theirs | difference "
-        "| limited, worst-case loss: ours, theirs | difference | usual measure, priority: ours, theirs |"
+    """A row per data set, network and budget: means over the seeds, ours then theirs, and the paired difference.
+
+    The residual is the largest of ours.
+    """
+    names = (
+        "data, seeds",
+        "budget",
+        "priority, worst",
+        "difference",
+        "limited, worst",
+        "difference",
+        "priority, usual",
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(f"\n| {' | '.join((*names, 'residual'))} |")
+    print("|---|---|---|---|---|---|---|---|")
     for dataset, network in dict.fromkeys((row["dataset"], row["network"]) for row in rows):
         for budget in sorted({row["budget"] for row in rows}, reverse=True):
             pair = [of(rows, dataset=dataset, network=network, budget=budget, method=method) for method in METHODS]
@@ -33,14 +42,15 @@ def print_table(rows: Sequence[Row]) -> None:
             if not common:
                 continue
             first, second = (list(ours[0]["tasks"])[at] for at in (0, 1))
-            cells = [f"{dataset}, {network}", f"{budget:g}", str(len(common))]
-            cells.append(f"{max(row['residual'] for row in ours):.1e}")
+            cells = [f"{dataset} {network}, {len(common)}", f"{budget:g}"]
             for task in (first, second):
                 a, b = (np.array([row["tasks"][task]["worst"] for row in one]) for one in (ours, theirs))
-                cells.append(f"{a.mean():.4f}, {b.mean():.4f}")
-                cells.append(f"{(a - b).mean():+.4f} ± {_error(a - b):.4f}")
+                cells.append(f"{a.mean():.3f}, {b.mean():.3f}")
+                error = f" ± {_error(a - b):.3f}" if len(common) > 1 else ""
+                cells.append(f"{(a - b).mean():+.3f}{error}")
             a, b = (np.array([row["tasks"][first]["usual"] for row in one]) for one in (ours, theirs))
             cells.append(f"{a.mean():.1%}, {b.mean():.1%}")
+            cells.append(f"{max(row['residual'] for row in ours):.1e}")
             print(f"| {' | '.join(cells)} |")
 
 
