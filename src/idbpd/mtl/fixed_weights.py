@@ -11,6 +11,7 @@ from idbpd.mtl.data import MultiTaskData
 from idbpd.mtl.passes import Cotangent
 from idbpd.mtl.problem import passes_of
 from idbpd.mtl.weight_decay import WeightDecay
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 
 
@@ -61,6 +62,10 @@ class FixedWeights:
     def start(self, x: Tensor) -> Maximisers:  # noqa: ARG002
         """There is nothing to maximise over."""
         return Maximisers(None, ())
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        """What the network knows about curvature before the first step."""
+        return self._passes.initial_metric(x)
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002

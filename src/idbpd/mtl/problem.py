@@ -16,6 +16,7 @@ from idbpd.mtl.passes import Cotangent, Passes
 from idbpd.mtl.tanh_passes import TanhPasses
 from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.mtl.worst_cases import values_at
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 
 
@@ -84,6 +85,10 @@ class RobustMultiTask:
         """Uniform weights: the centre of each simplex."""
         uniform = [torch.full((t.size,), 1 / t.size, dtype=torch.float64, device=x.device) for t in self._tasks]
         return Maximisers(uniform[0], tuple(uniform[1:]))
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        """What the network knows about curvature before the first step."""
+        return self._passes.initial_metric(x)
 
     @torch.no_grad()
     def losses(self, x: Tensor) -> tuple[Tensor, ...]:

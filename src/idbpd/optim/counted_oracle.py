@@ -9,6 +9,7 @@ from torch import Tensor
 
 from idbpd.optim.bounds import Bounds
 from idbpd.optim.deadline import Deadline
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import (
     AscentSteps,
     BoundedOracle,
@@ -19,6 +20,7 @@ from idbpd.optim.oracle import (
     Maximisers,
     Oracle,
     PeakOracle,
+    PreconditionedOracle,
     PromptOracle,
     TermOracle,
     Verification,
@@ -149,6 +151,15 @@ class _WithBounds(CountedOracle):
         return self._oracle.bounds
 
 
+class _WithInitialMetric(CountedOracle):
+    """Of a `PreconditionedOracle`; asked for once in a run."""
+
+    _oracle: PreconditionedOracle
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        return self._oracle.initial_metric(x)
+
+
 _ABILITIES = (
     (CutOracle, _WithCuts),
     (TermOracle, _WithTerms),
@@ -157,6 +168,7 @@ _ABILITIES = (
     (PromptOracle, _WithAttempts),
     (VerifyingOracle, _WithVerification),
     (BoundedOracle, _WithBounds),
+    (PreconditionedOracle, _WithInitialMetric),
 )
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.bounds import Bounds, Sides
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.knowledge import Known
 
 
@@ -209,6 +210,15 @@ class BoundedOracle(Oracle, Protocol):
     @property
     def bounds(self) -> Bounds | None:
         """The bounds; None where there are none."""
+        ...
+
+
+@runtime_checkable
+class PreconditionedOracle(Oracle, Protocol):
+    """An oracle that knows something about its curvature before the first step."""
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        """The metric to begin with from ``x``, on its device and in its dtype; None: the identity."""
         ...
 
 

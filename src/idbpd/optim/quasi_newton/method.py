@@ -22,10 +22,20 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import is_here, truth
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.kinks.bundle import Bundle, bundle_at
 from idbpd.optim.kinks.peaks import tracked, with_peaks
 from idbpd.optim.method import Iterate, Verdict
-from idbpd.optim.oracle import CurvedOracle, Evaluation, Gradients, Oracle, PeakOracle, TermOracle, bounds_of
+from idbpd.optim.oracle import (
+    CurvedOracle,
+    Evaluation,
+    Gradients,
+    Oracle,
+    PeakOracle,
+    PreconditionedOracle,
+    TermOracle,
+    bounds_of,
+)
 from idbpd.optim.paper.algorithm1 import Algorithm1
 from idbpd.optim.paper.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.quasi_newton.arc_search import Found, MissingRow, Start, Unbounded, search
@@ -65,11 +75,13 @@ class IDBPD:
     """The product's best solver; the defaults need no tuning. `IDBPD.paper` is Algorithm 1 as written.
 
     ``metric`` is "quasi-newton" (limited-memory BFGS with ``memory`` pairs) or "identity" (a step size from the local
-    curvature).
+    curvature). The pairs build on what the oracle knows about curvature before the first step
+    (`PreconditionedOracle`), unless ``preconditioner`` is False.
     """
 
     metric: Literal["quasi-newton", "identity"] = "quasi-newton"
     memory: int = 50
+    preconditioner: bool = True
     state_type: ClassVar[type[IDBPDState]] = IDBPDState
     check_every: ClassVar[int] = 1  # the search looks at the numbers anyway
     # The smallest residual of a run may sit on a plateau: the best feasible point is wanted.
@@ -107,9 +119,10 @@ class IDBPD:
         )
 
     def init(self, oracle: Oracle, x: Tensor) -> IDBPDState:
-        """The start, with the identity as the metric."""
+        """The start, in the oracle's own metric or else in the identity."""
+        initial = self._initial_metric(oracle, x)
         none = torch.zeros(oracle.constraint_count, dtype=torch.float64)
-        point, in_metric, *_ = visit(oracle, x, oracle.start(x), none)
+        point, in_metric, *_ = visit(oracle, x, oracle.start(x), none, initial)
         return IDBPDState(
             phase=Phase.DESCENT,
             point=point,
@@ -120,6 +133,11 @@ class IDBPD:
             floor=-max(1.0, abs(point.f)) / torch.finfo(x.dtype).eps ** 2,
             best_worst=point.worst,
         )
+
+    def _initial_metric(self, oracle: Oracle, x: Tensor) -> InitialMetric | None:
+        """What the pairs build on. Within bounds the free variables would need the inverse of a part of it."""
+        is_asked = self.preconditioner and self.metric == "quasi-newton" and bounds_of(oracle) is None
+        return oracle.initial_metric(x) if is_asked and isinstance(oracle, PreconditionedOracle) else None
 
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best; at a kink, with the weights of its worst cases."""
