@@ -7,9 +7,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.layer_moments import metric_of_layers
 from idbpd.mtl.passes import Cotangent, in_union, union_of
-from idbpd.optim.initial_metric import InitialMetric
 
 # Rows per pass, so that memory does not grow with the data. How much a row takes depends on the network.
 ROWS_AT_A_TIME = 1024
@@ -65,10 +63,6 @@ class ModulePasses:
                 )
                 gradients[task] += torch.cat([part.flatten() for part in parts])
         return gradients
-
-    def initial_metric(self, x: Tensor) -> InitialMetric | None:
-        """By the second moments of what goes into its first layers."""
-        return metric_of_layers(self._network, self._features, self._union.rows, x)
 
     def _logits(self, weights: dict[str, Tensor], block: Tensor | slice, dtype: torch.dtype) -> list[Tensor]:
         rows = block if self._union.rows is None else self._union.rows[block]

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl.data import Task
-from idbpd.optim.initial_metric import InitialMetric
 
 
 class Cotangent(NamedTuple):
@@ -35,10 +34,6 @@ class Passes(Protocol):
 
     def backward(self, cotangents: Sequence[Cotangent]) -> Tensor:
         """The gradient of one number per task in x, at the x of the last forward pass: (tasks, len(x))."""
-        ...
-
-    def initial_metric(self, x: Tensor) -> InitialMetric | None:
-        """What is known about curvature before the first step from ``x``."""
         ...
 
 

@@ -152,12 +152,15 @@ class _WithBounds(CountedOracle):
 
 
 class _WithInitialMetric(CountedOracle):
-    """Of a `PreconditionedOracle`; asked for once in a run."""
+    """Of a `PreconditionedOracle`; asked for now and then, and not counted."""
 
     _oracle: PreconditionedOracle
 
     def initial_metric(self, x: Tensor) -> InitialMetric | None:
         return self._oracle.initial_metric(x)
+
+    def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
+        return self._oracle.metric_at(evaluation, multipliers)
 
 
 _ABILITIES = (

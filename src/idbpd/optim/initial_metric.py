@@ -1,4 +1,4 @@
-"""What is known about curvature before the first step: the metric H0 on which the pairs of L-BFGS build.
+"""What is known about curvature without gradients: the metric H0 on which the pairs of L-BFGS build.
 
 The Hessian of a network's loss in the weights of one linear layer is about B x A: A has the second moments of what goes
 into the layer, with a one for its bias, B those of the derivatives behind it. So H0 has one small matrix per side of
@@ -27,7 +27,7 @@ class LayerMetric(NamedTuple):
     inputs: int
     bias: int | None  # where the bias begins; None: there is none
     right: Tensor | None  # (inputs, inputs), with the bias as the last input; (inputs,): a diagonal; None: the identity
-    left: Tensor | None = None  # (outputs, outputs); None: the identity
+    left: Tensor | None = None  # (outputs, outputs); (outputs,): a diagonal; None: the identity
 
     def apply(self, vectors: Tensor, into: Tensor) -> None:
         """Write this layer's part of H0 v for every row v."""
@@ -38,7 +38,7 @@ class LayerMetric(NamedTuple):
         if self.right is not None:
             table = table @ self.right if self.right.dim() == 2 else table * self.right
         if self.left is not None:
-            table = self.left @ table
+            table = self.left @ table if self.left.dim() == 2 else table * self.left.unsqueeze(1)
         into[:, self.begin : end] = table[:, :, : self.inputs].flatten(1)
         if self.bias is not None:
             into[:, self.bias : self.bias + self.outputs] = table[:, :, -1]

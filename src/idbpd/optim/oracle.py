@@ -215,10 +215,17 @@ class BoundedOracle(Oracle, Protocol):
 
 @runtime_checkable
 class PreconditionedOracle(Oracle, Protocol):
-    """An oracle that knows something about its curvature before the first step."""
+    """An oracle that knows something about its curvature without being asked for gradients."""
 
     def initial_metric(self, x: Tensor) -> InitialMetric | None:
-        """The metric to begin with from ``x``, on its device and in its dtype; None: the identity."""
+        """The metric to begin with from ``x``, on its device and in its dtype; None: the identity, for all the run."""
+        ...
+
+    def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
+        """The metric at an evaluated point, asked for now and then; None: that of the start stays.
+
+        ``multipliers`` are on the host.
+        """
         ...
 
 

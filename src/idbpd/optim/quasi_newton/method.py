@@ -22,7 +22,6 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import is_here, truth
-from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.kinks.bundle import Bundle, bundle_at
 from idbpd.optim.kinks.peaks import tracked, with_peaks
 from idbpd.optim.method import Iterate, Verdict
@@ -32,7 +31,6 @@ from idbpd.optim.oracle import (
     Gradients,
     Oracle,
     PeakOracle,
-    PreconditionedOracle,
     TermOracle,
     bounds_of,
 )
@@ -40,6 +38,7 @@ from idbpd.optim.paper.algorithm1 import Algorithm1
 from idbpd.optim.paper.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.quasi_newton.arc_search import Found, MissingRow, Start, Unbounded, search
 from idbpd.optim.quasi_newton.exact_metric import exact_metric, next_flat
+from idbpd.optim.quasi_newton.known_metric import metric_to_begin_with, refreshed
 from idbpd.optim.quasi_newton.lbfgs import Step, learn_pair, learn_scale
 from idbpd.optim.quasi_newton.merit import Merit
 from idbpd.optim.quasi_newton.penalty import Penalty, choose_penalty
@@ -120,7 +119,8 @@ class IDBPD:
 
     def init(self, oracle: Oracle, x: Tensor) -> IDBPDState:
         """The start, in the oracle's own metric or else in the identity."""
-        initial = self._initial_metric(oracle, x)
+        is_asked = self.preconditioner and self.metric == "quasi-newton"
+        initial = metric_to_begin_with(oracle, x) if is_asked else None
         none = torch.zeros(oracle.constraint_count, dtype=torch.float64)
         point, in_metric, *_ = visit(oracle, x, oracle.start(x), none, initial)
         return IDBPDState(
@@ -133,11 +133,6 @@ class IDBPD:
             floor=-max(1.0, abs(point.f)) / torch.finfo(x.dtype).eps ** 2,
             best_worst=point.worst,
         )
-
-    def _initial_metric(self, oracle: Oracle, x: Tensor) -> InitialMetric | None:
-        """What the pairs build on. Within bounds the free variables would need the inverse of a part of it."""
-        is_asked = self.preconditioner and self.metric == "quasi-newton" and bounds_of(oracle) is None
-        return oracle.initial_metric(x) if is_asked and isinstance(oracle, PreconditionedOracle) else None
 
     def iterate(self, state: IDBPDState) -> Iterate:
         """The iterate with the multipliers that certify it best; at a kink, with the weights of its worst cases."""
@@ -203,6 +198,7 @@ class IDBPD:
                 margin=_margin(found.g - point.g - model.foreseen_change(found.proposal, point.g)[1:], equalities),
                 t=1.0 if self.metric == "identity" else min(1.0, _LONGER * found.proposal.t),
                 refused=min(found.refused, 1),
+                steps_in_metric=state.steps_in_metric + 1,
             )
             gone = self._go(oracle, following, found)
             if gone is not None and gone[0].point.worst < torch.inf:
@@ -229,8 +225,8 @@ class IDBPD:
 
     def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> tuple[Arrival, Bundle | None] | None:
         """Go where a search has ended, and learn about curvature; None where a row has no finite gradient there."""
-        point, metric = state.point, state.in_metric.metric
-        evaluation, bundle, forecast = found.evaluation, None, None
+        point, evaluation, bundle, forecast = state.point, found.evaluation, None, None
+        metric = refreshed(oracle, state.in_metric.metric, state.steps_in_metric, evaluation, point.host_multipliers)
         s, bounds = evaluation.x - point.evaluation.x, bounds_of(oracle)
         pull = None if found.proposal.within is None else found.proposal.within.pull
         if state.bundle is None or not isinstance(oracle, TermOracle):

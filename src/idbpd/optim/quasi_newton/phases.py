@@ -70,6 +70,7 @@ class IDBPDState(NamedTuple):
     penalty: Penalty
     floor: float  # an objective below this counts as unbounded
     best_worst: float  # the least worst residual so far
+    steps_in_metric: int = 0  # since H0 was first asked for
     flat: float = 1.0  # an exact metric in directions without curvature
     bundle: Bundle | None = None  # the worst cases of the model, where it has more than one row per term
     certified: Iterate | None = None  # the point with the certificate of the bundle, if that is valid
