@@ -9,6 +9,7 @@ from torch import Tensor
 
 from idbpd.optim.bounds import Bounds
 from idbpd.optim.deadline import Deadline
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import (
     AscentSteps,
     BoundedOracle,
@@ -21,6 +22,7 @@ from idbpd.optim.oracle import (
     Maximisers,
     Oracle,
     PeakOracle,
+    PreconditionedOracle,
     PromptOracle,
     TermOracle,
     Verification,
@@ -166,6 +168,18 @@ class _WithBounds(CountedOracle):
         return self._oracle.bounds
 
 
+class _WithInitialMetric(CountedOracle):
+    """Of a `PreconditionedOracle`; asked for now and then, and not counted."""
+
+    _oracle: PreconditionedOracle
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        return self._oracle.initial_metric(x)
+
+    def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
+        return self._oracle.metric_at(evaluation, multipliers)
+
+
 _ABILITIES = (
     (CutOracle, _WithCuts),
     (TermOracle, _WithTerms),
@@ -175,6 +189,7 @@ _ABILITIES = (
     (PromptOracle, _WithAttempts),
     (VerifyingOracle, _WithVerification),
     (BoundedOracle, _WithBounds),
+    (PreconditionedOracle, _WithInitialMetric),
 )
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.bounds import Bounds, Sides
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.knowledge import Known
 
 
@@ -231,6 +232,22 @@ class BoundedOracle(Oracle, Protocol):
     @property
     def bounds(self) -> Bounds | None:
         """The bounds; None where there are none."""
+        ...
+
+
+@runtime_checkable
+class PreconditionedOracle(Oracle, Protocol):
+    """An oracle that knows something about its curvature without being asked for gradients."""
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        """The metric to begin with from ``x``, on its device and in its dtype; None: the identity, for all the run."""
+        ...
+
+    def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
+        """The metric at an evaluated point, asked for now and then; None: that of the start stays.
+
+        ``multipliers`` are on the host.
+        """
         ...
 
 
