@@ -6,7 +6,7 @@ below 0.1, 0.01 and 0.001, with and without each of its parts.
 Ways to begin, each with all that the ones before have: `identity`, as a problem without knowledge; `features`, the
 second moments of what goes into the first layer; `layers`, the moments on both sides of every layer, taken again every
 twenty steps; and without the curvature of the weight decay in it, `no decay`. Cases: each of the limited tasks alone
-(calibration) from random weights, training under 1.1 times what it reaches, and the sum of both losses (equal weights).
+(calibration) from random weights, training under 1.1 times what it reaches, and the sum of both losses (equal).
 One thread; the ways take turns case by case.
 """
 
@@ -140,7 +140,7 @@ def rows_of(setting: Setting, seconds: float) -> Iterator[str]:
     if math.isfinite(limit):
         yield row("training", lambda: problem(first, {second: limit}), alone, ways)[0]
     sums = {first: 1.0, second: 1.0}
-    yield row("equal weights", lambda: FixedWeights(network, data, criteria, sums, setting.decay, offsets=offsets),
+    yield row("equal", lambda: FixedWeights(network, data, criteria, sums, setting.decay, offsets=offsets),
               start, ways)[0]  # fmt: skip
 
 
