@@ -6,7 +6,7 @@ below 0.1, 0.01 and 0.001, with and without each of its parts.
 Ways to begin, each with all that the ones before have: `identity`, as a problem without knowledge; `features`, the
 second moments of what goes into the first layer; `layers`, the moments on both sides of every layer, taken again every
 twenty steps; and without the curvature of the weight decay in it, `no decay`. Cases: each of the limited tasks alone
-(calibration) from random weights, training under 1.1 times what it reaches, and the sum of both losses (equal weights).
+(calibration) from random weights, training under 1.1 times what it reaches, and the sum of both losses (equal).
 One thread; the ways take turns case by case.
 """
 
@@ -47,8 +47,8 @@ class Setting(NamedTuple):
     @property
     def name(self) -> str:
         """As in the table."""
-        kind = "share 0.8" if isinstance(self.worst_case, Share) else f"lambda {self.worst_case.regularisation:g}"
-        return f"{self.data}, {kind}, decay {self.decay:g}"
+        kind = "share" if isinstance(self.worst_case, Share) else f"{self.worst_case.regularisation:g}"
+        return f"{self.data}, {kind}, {self.decay:g}"
 
 
 SETTINGS = (
@@ -90,20 +90,22 @@ def measured(make: Callable[[], Any], start: Tensor, way: str, seconds: float) -
     oracle = make()
     if way == "no decay":
         oracle._curvature._decay = 0.0
-    reached: dict[float, str] = {}
+    reached: dict[float, tuple[int, float]] = {}
     begin = time.process_time()
 
     def watch(record: Record) -> bool:
         passed, worst = time.process_time() - begin, float(record.kkt.worst)
         for limit in LIMITS:
             if worst <= limit:
-                reached.setdefault(limit, f"{record.evaluations} ({passed:.1f} s)")
+                reached.setdefault(limit, (record.evaluations, passed))
         return passed > seconds
 
     with way_of(way) as method:
         found = solve(oracle, start, method, max_steps=NEVER, tolerance=LIMITS[-1], callback=watch)
     assert isinstance(found.x, Tensor)
-    return " / ".join(reached.get(limit, f"not in {found.evaluations}") for limit in LIMITS), found.x
+    counts = "/".join(str(reached[limit][0]) if limit in reached else "-" for limit in LIMITS)
+    last = f" {reached[LIMITS[-1]][1]:.1f} s" if LIMITS[-1] in reached else ""
+    return counts + last, found.x
 
 
 def rows_of(setting: Setting, seconds: float) -> Iterator[str]:
@@ -138,7 +140,7 @@ def rows_of(setting: Setting, seconds: float) -> Iterator[str]:
     if math.isfinite(limit):
         yield row("training", lambda: problem(first, {second: limit}), alone, ways)[0]
     sums = {first: 1.0, second: 1.0}
-    yield row("equal weights", lambda: FixedWeights(network, data, criteria, sums, setting.decay, offsets=offsets),
+    yield row("equal", lambda: FixedWeights(network, data, criteria, sums, setting.decay, offsets=offsets),
               start, ways)[0]  # fmt: skip
 
 
@@ -149,7 +151,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="*", default=["multi_digits", "yeast", "chd49"])
     parser.add_argument("--seconds", type=float, default=15.0, help="of each run")
     given = parser.parse_args()
-    print(f"| evaluations (time) until 0.1 / 0.01 / 0.001 | {' | '.join(WAYS)} |\n|{'---|' * (len(WAYS) + 1)}")
+    print(f"| data, worst case, decay: case | {' | '.join(WAYS)} |\n|{'---|' * (len(WAYS) + 1)}")
     for setting in SETTINGS:
         if setting.data in given.data:
             for text in rows_of(setting, given.seconds):
