@@ -77,7 +77,7 @@ class BuiltProblem(NamedTuple):
         self, start: Literal["calibrated", "random"], calibrated_weights: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
         """The weights that a solve starts from."""
-        return self.start_from(calibrated_weights) if start == "calibrated" else self.initial_weights
+        return self.placed(calibrated_weights) if start == "calibrated" else self.initial_weights
 
     def network_with(self, weights: dict[str, Tensor]) -> nn.Module:
         """The network of the problem, with these weights from now on."""

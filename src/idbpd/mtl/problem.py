@@ -16,7 +16,7 @@ from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.passes import Cotangent, Passes
 from idbpd.mtl.tanh_passes import TanhPasses
 from idbpd.mtl.weight_decay import WeightDecay
-from idbpd.mtl.worst_cases import values_at
+from idbpd.mtl.worst_cases import ChiSquare, KullbackLeibler, values_at
 from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 
@@ -94,7 +94,13 @@ class RobustMultiTask:
 
     @torch.no_grad()
     def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
-        """The same with what the losses know at a point: each task counts by its weight in the Lagrangian."""
+        """The same with what the losses know at a point: each task counts by its weight in the Lagrangian.
+
+        In a divergence ball the weights of samples change so fast with the losses that the curvature at fixed weights
+        misleads: a table of 280 rows took 333 steps to 1e-3 without this and was not done after 1500 with it.
+        """
+        if any(isinstance(criterion.worst_case, ChiSquare | KullbackLeibler) for criterion in self._criteria):
+            return None
         factors = [1.0, *(sum(pair) for pair in zip(multipliers.tolist(), self._shares, strict=True))]
         spreads, counts = [], []
         found = zip(
