@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from idbpd.mtl import Logistic, MultiTaskData, RobustMultiTask, Task, same_for_all, seeded_network
+from idbpd.mtl import Criteria, Logistic, MultiTaskData, RobustMultiTask, Task, same_for_all, seeded_network
 from idbpd.mtl.blocked_passes import BlockedTanhPasses
 from idbpd.mtl.kinds import Meaning
 from idbpd.mtl.problem import passes_of
@@ -18,9 +18,9 @@ SAMPLES, FEATURES = 400, 6
 
 
 def _task(name: str, rows: Tensor, outputs: int) -> Task:
+    meaning = Meaning("binary" if outputs == 1 else "labels")
     targets = (torch.rand(len(rows), outputs) < 0.4).double()
-    kind = "binary" if outputs == 1 else "labels"
-    return Task(name, tuple(f"{name}{at}" for at in range(outputs)), rows, targets, Meaning(kind))
+    return Task(name, tuple(f"{name}{at}" for at in range(outputs)), rows, targets, meaning)
 
 
 def _data(seen: int) -> MultiTaskData:
@@ -40,7 +40,7 @@ def _found(network: nn.Module, data: MultiTaskData, share: float) -> tuple[Tenso
     return evaluation.f, evaluation.g, gradients.f, gradients.g, cut
 
 
-def _criteria(share: float):  # type: ignore[no-untyped-def]
+def _criteria(share: float) -> Criteria:
     return same_for_all(Logistic(), Share(share))
 
 

@@ -23,6 +23,7 @@ FEWEST_ROWS = 64
 # Where fewer than this part of a block's rows have weight, they are picked.
 WORTH_PICKING = 0.75
 
+
 class BlockedTanhPasses:
     """A `SharedNetwork` on the tasks of a problem; the features may be a file that is mapped into memory."""
 
@@ -105,4 +106,4 @@ def _back(bend: Tensor, slopes: Tensor, heads: Tensor) -> Tensor:
 
 
 def _is_single(labels: slice) -> bool:
-    return labels.stop - labels.start == 1
+    return bool(labels.stop - labels.start == 1)

@@ -7,7 +7,7 @@ from functools import cache
 from torch import Tensor
 
 AHEAD = 16 << 20  # bytes: the disk is busy while some blocks are multiplied
-WILL_NEED = getattr(mmap, "MADV_WILLNEED", None)
+WILL_NEED: int = getattr(mmap, "MADV_WILLNEED", -1)  # not on every system
 
 
 def read_ahead(table: Tensor, rows: Tensor | None, block: slice) -> None:
@@ -15,7 +15,7 @@ def read_ahead(table: Tensor, rows: Tensor | None, block: slice) -> None:
 
     Once for every `AHEAD` bytes. For memory that is no file it does nothing.
     """
-    if rows is not None or WILL_NEED is None or table.device.type != "cpu" or not table.is_contiguous():
+    if rows is not None or WILL_NEED < 0 or table.device.type != "cpu" or not table.is_contiguous():
         return
     width = table.shape[1] * table.element_size()
     begin, end = block.start * width, block.stop * width
