@@ -48,9 +48,9 @@ def make_table(path: Path, rows: int) -> None:
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=ROWS_OF_A_GROUP)
 
 
-def run(project: KedroProject, parameters: str) -> tuple[float, float, str]:
+def run(project: KedroProject, parameters: str, until: str | None) -> tuple[float, float, str]:
     """Seconds, peak of the memory that the process has to itself in bytes, and what it printed."""
-    command = [sys.executable, "-m", "kedro", "run", "--params", parameters]
+    command = [sys.executable, "-m", "kedro", "run", "--params", parameters, *(["--to-nodes", until] if until else [])]
     begin = time.perf_counter()
     with subprocess.Popen(
         command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -123,6 +123,7 @@ def main() -> None:
     arguments.add_argument("--steps", type=int, default=20)
     arguments.add_argument("--in-memory", type=float, default=None, help="bytes; the default of the data set")
     arguments.add_argument("--folder", default=None, help="for the table and the project; a temporary one")
+    arguments.add_argument("--until", default=None, help="the last node; all of them")
     given = arguments.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="larger-than-memory-", dir=given.folder))
     try:
@@ -134,7 +135,8 @@ def main() -> None:
         limit = {} if given.in_memory is None else {"in_memory": given.in_memory}
         project.configure("sources.yml", {"large": {**BLOCK, "filepath": str(table), **limit}})
         few = f"calibration.max_steps={given.steps},training.max_steps={given.steps},comparison.sweep=[]"
-        seconds, peak, _ = run(project, f"dataset=large,problem.weight_decay=1e-4,calibration.reserve=0,{few}")
+        settings = f"dataset=large,problem.weight_decay=1e-4,calibration.reserve=0,{few}"
+        seconds, peak, _ = run(project, settings, given.until)
         outcome = json.loads((project.data / "07_model_output/large/outcome.json").read_text(encoding="utf-8"))
         train = MultiTaskDataset(filepath=str(project.data / "05_model_input/large/train.safetensors")).load()
         assert isinstance(train, MultiTaskData)

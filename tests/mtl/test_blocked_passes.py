@@ -6,7 +6,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from idbpd.mtl import Criteria, Logistic, MultiTaskData, RobustMultiTask, Task, same_for_all, seeded_network
+from idbpd.mtl import (
+    Criteria,
+    Logistic,
+    MultiTaskData,
+    RobustMultiTask,
+    Task,
+    same_for_all,
+    sample_losses,
+    seeded_network,
+)
 from idbpd.mtl.blocked_passes import BlockedTanhPasses
 from idbpd.mtl.kinds import Meaning
 from idbpd.mtl.problem import passes_of
@@ -90,3 +99,17 @@ def test_memory_that_is_no_file_may_be_announced(monkeypatch: pytest.MonkeyPatch
     for begin in range(0, 1000, 10):
         read_ahead(table, None, slice(begin, begin + 10))
     assert table.isfinite().all()
+
+
+def test_features_that_are_many_are_converted_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = _data(SAMPLES).to(torch.device("cpu"), torch.float32)
+    network = seeded_network(FEATURES, 5, data.classes, seed=1).double()
+    converted = data.to(torch.device("cpu"), torch.float64)
+    monkeypatch.setattr("idbpd.mtl.data.MOST_CONVERTED", 0)
+    kept = data.to(torch.device("cpu"), torch.float64)
+    assert kept.features is data.features
+    assert kept["one"].targets.dtype is torch.float64
+    torch.testing.assert_close(_found(network, kept, 0.8), _found(network, converted, 0.8), rtol=0, atol=0)
+    one, other = (sample_losses(network, part, _criteria(0.8)) for part in (kept, converted))
+    for task, losses in one.items():
+        assert torch.equal(losses, other[task])
