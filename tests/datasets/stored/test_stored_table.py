@@ -157,9 +157,14 @@ def test_the_stored_table_is_found_again_unless_its_file_has_changed(file: str, 
 def test_only_new_files_are_read_for_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, store = _write(tmp_path / "a.parquet", _frame()), tmp_path / "kept" / "row_groups.json"
     before = data_sha256(_load(first, digests=str(store)))
-    second, read = _write(tmp_path / "b.parquet", _frame(seed=1)), []
-    digest = "idbpd.datasets.stored.parquet_rows._sha256"
-    monkeypatch.setattr(digest, lambda name, span: read.append(name) or str(span))
+    second = _write(tmp_path / "b.parquet", _frame(seed=1))
+    read: list[str] = []
+
+    def digest(name: str, span: tuple[int, int]) -> str:
+        read.append(name)
+        return str(span)
+
+    monkeypatch.setattr("idbpd.datasets.stored.parquet_rows._sha256", digest)
     assert data_sha256(_load([first, second], digests=str(store))) != before
     assert set(read) == {second}
     assert len(read) == -(-ROWS // GROUP)
