@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from idbpd.datasets.atomic import replacing
+from idbpd.datasets.partial import replacing
 from idbpd.datasets.tabular.csv_file import first_line
 from idbpd.errors import DataError
 

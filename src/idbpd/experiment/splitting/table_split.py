@@ -19,7 +19,7 @@ from idbpd.experiment.splitting.grouping import Grouping, require_groups, say_gr
 from idbpd.experiment.splitting.part_tasks import tasks_of_parts
 from idbpd.experiment.splitting.row_split import TEST, Part, split_rows
 from idbpd.experiment.splitting.stored_split import StoredParts, stored_parts
-from idbpd.experiment.splitting.task_targets import task_targets
+from idbpd.experiment.splitting.task_targets import require_a_limited_task, task_targets
 from idbpd.mtl import FeatureScaling, MultiTaskData, fit_scaling
 
 logger = logging.getLogger(__name__)
@@ -64,19 +64,32 @@ class StreamedSplit(NamedTuple):
 
 def split(table: TaskTable, division: Division) -> TableSplit:
     """The split of a table in memory; one that is larger than memory is refused."""
+    targets = task_targets(table, division)
+    require_a_limited_task(targets)
+    return split_tasks(table, targets, division)
+
+
+def split_tasks(table: TaskTable, targets: list[Target], division: Division) -> TableSplit:
+    """`split`, of these tasks, which may be one without a limit."""
     if isinstance(table.features, StoredFeatures):
         raise DataError(
             f"{table.origin.name} is larger than memory; kedro run, tune and retrain can work with it, frontier and "
             "benchmark cannot: give them a sample of its rows, or raise in_memory in the block of the data set"
         )
-    made = split_any(table, division)
+    made = _split(table, targets, division)
     assert isinstance(made, TableSplit)
     return made
 
 
 def split_any(table: TaskTable, division: Division) -> TableSplit | StreamedSplit:
-    """Training and test data of the tasks, how their features were made, their rows, and the fingerprint of all."""
+    """The split of a table in memory, or of one that is larger."""
     targets = task_targets(table, division)
+    require_a_limited_task(targets)
+    return _split(table, targets, division)
+
+
+def _split(table: TaskTable, targets: list[Target], division: Division) -> TableSplit | StreamedSplit:
+    """Training and test data of the tasks, how their features were made, their rows, and the fingerprint of all."""
     fraction = division.split.test_fraction
     train_rows, test_rows = split_rows(table, fraction, division.split.seed)
     parts: Parts | StoredParts = (stored_parts if isinstance(table.features, StoredFeatures) else make_parts)(
