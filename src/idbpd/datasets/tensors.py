@@ -10,6 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from idbpd.datasets.tensor_stream import StreamedData, write_tensors
 from idbpd.mtl import Meaning, MultiTaskData, Task
 
 
@@ -37,7 +38,7 @@ class TensorsDataset(AbstractDataset[dict[str, Tensor], dict[str, Tensor]]):
         return {"filepath": str(self._path)}
 
 
-class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
+class MultiTaskDataset(AbstractDataset[MultiTaskData | StreamedData, MultiTaskData]):
     """The features and tasks of one part (train or test) of a data set."""
 
     def __init__(self, *, filepath: str, metadata: dict[str, Any] | None = None) -> None:
@@ -46,7 +47,7 @@ class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
         self.metadata = metadata
 
     def load(self) -> MultiTaskData:
-        """Load features and tasks to the CPU."""
+        """Load features and tasks to the CPU. The file is mapped into memory: what is not used is not read."""
         tensors = load_file(self._path)
         with safe_open(self._path, framework="pt") as file:
             described: dict[str, dict[str, Any]] = json.loads(file.metadata()["tasks"])
@@ -65,10 +66,10 @@ class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
         )
         return MultiTaskData(tensors["features"], tasks)
 
-    def save(self, data: MultiTaskData) -> None:
+    def save(self, data: MultiTaskData | StreamedData) -> None:
         """Save features and tasks; what the tasks mean is stored in the file's metadata."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        tensors = {"features": data.features.contiguous()}
+        tensors: dict[str, Tensor] = {}
         for task in data.tasks:
             tensors[f"{task.name}.rows"] = task.rows.contiguous()
             tensors[f"{task.name}.targets"] = task.targets.contiguous()
@@ -83,7 +84,11 @@ class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
             }
             for task in data.tasks
         }
-        save_file(tensors, self._path, metadata={"tasks": json.dumps(described)})
+        metadata = {"tasks": json.dumps(described)}
+        if isinstance(data, StreamedData):
+            write_tensors(self._path, tensors, "features", data.features, metadata)
+        else:
+            save_file({"features": data.features.contiguous(), **tensors}, self._path, metadata=metadata)
 
     def _exists(self) -> bool:
         return self._path.exists()

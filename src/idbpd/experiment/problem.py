@@ -94,7 +94,7 @@ class BuiltProblem(NamedTuple):
 
     def here(self, data: MultiTaskData) -> MultiTaskData:
         """Other data on the device and in the precision of the problem's own."""
-        return data.to(self.data.features.device, self.data.features.dtype)
+        return data.to(self.data.features.device, self.data.priority.targets.dtype)
 
     def quality(self, weights: dict[str, Tensor], data: MultiTaskData, criteria: Criteria) -> dict[str, TaskQuality]:
         """The quality of every task on some data with these weights, by the task's name."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from idbpd.mtl.blocked_passes import BlockedTanhPasses
 from idbpd.mtl.constant_guess import guess_loss
 from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData, Task
@@ -19,6 +20,9 @@ from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.mtl.worst_cases import ChiSquare, KullbackLeibler, values_at
 from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
+
+# Hidden activations that are kept for the backward pass: 512 MB in float32.
+MOST_ACTIVATIONS = 1 << 27
 
 
 class _Forward(NamedTuple):
@@ -201,7 +205,10 @@ def _shares(beyond_limits: float, tasks: tuple[Task, ...], criteria: Criteria) -
 
 
 def passes_of(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:
-    """Written by hand for the default network, by autograd for any other."""
+    """Written by hand for the default network, by autograd for any other; in blocks where the rows are many."""
     if isinstance(network, SharedNetwork):
+        many = len(data.features) * network.trunk.out_features > MOST_ACTIVATIONS
+        if many and data.features.device.type == "cpu":
+            return BlockedTanhPasses(network, data, tasks)
         return TanhPasses(network, data, tasks)
     return ModulePasses(network, data, tasks)
