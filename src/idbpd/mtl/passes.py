@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl.data import Task
+from idbpd.mtl.losses import Loss
 
 
 class Cotangent(NamedTuple):
@@ -18,6 +19,15 @@ class Cotangent(NamedTuple):
 
     samples: Tensor | None  # (k,): the samples that the values belong to; None: all samples of the task
     values: Tensor  # (labels, k)
+
+
+def weighted_cotangent(loss: Loss, logits: Tensor, targets: Tensor, weights: Tensor, *, dense: bool) -> Cotangent:
+    """The derivative of sum_i weights_i loss_i in the logits; unless dense, of the samples with weight alone."""
+    if dense:
+        return Cotangent(None, weights * loss.slope(logits, targets, dim=0))
+    support = weights.nonzero(as_tuple=True)[0]
+    slope = loss.slope(logits[:, support], targets[:, support], dim=0)
+    return Cotangent(support, weights[support] * slope)
 
 
 class Passes(Protocol):

@@ -9,10 +9,9 @@ from torch import Tensor, nn
 from idbpd.mtl.constant_guess import guess_loss
 from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.losses import Loss
 from idbpd.mtl.module_passes import ModulePasses
 from idbpd.mtl.network import SharedNetwork
-from idbpd.mtl.passes import Cotangent, Passes
+from idbpd.mtl.passes import Passes, weighted_cotangent
 from idbpd.mtl.tanh_passes import TanhPasses
 from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.mtl.worst_cases import values_at
@@ -71,7 +70,7 @@ class RobustMultiTask:
         self._passes = passes_of(network, data, self._tasks)
         self._thresholds = tuple(thresholds.values())
         self._decay = WeightDecay(weight_decay, offsets)
-        self._shares = _shares(beyond_limits, self._tasks, criteria)
+        self._shares = shares_beyond_limits(beyond_limits, self._tasks, criteria)
         self._dense = self._passes.device.type != "cpu" if dense is None else dense
         self._last: _Forward | None = None
 
@@ -146,7 +145,8 @@ class RobustMultiTask:
         found = zip(self._criteria, self._logits_at(evaluation), self._targets, weights, strict=True)
         for criterion, logits, targets, task_weights in found:
             assert task_weights is not None  # every task of this problem has a maximiser
-            cotangents.append(self._cotangent(criterion.loss, logits, targets, task_weights.to(logits)))
+            of_task = task_weights.to(logits)
+            cotangents.append(weighted_cotangent(criterion.loss, logits, targets, of_task, dense=self._dense))
         return self._passes.backward(cotangents).to(evaluation.x.device)
 
     def _logits_at(self, evaluation: Evaluation) -> tuple[Tensor, ...]:
@@ -156,16 +156,8 @@ class RobustMultiTask:
         assert self._last is not None  # it has just been set
         return self._last.logits
 
-    def _cotangent(self, loss: Loss, logits: Tensor, targets: Tensor, weights: Tensor) -> Cotangent:
-        """The derivative of sum_i weights_i loss_i in the logits."""
-        if self._dense:
-            return Cotangent(None, weights * loss.slope(logits, targets, dim=0))
-        support = weights.nonzero(as_tuple=True)[0]
-        slope = loss.slope(logits[:, support], targets[:, support], dim=0)
-        return Cotangent(support, weights[support] * slope)
 
-
-def _shares(beyond_limits: float, tasks: tuple[Task, ...], criteria: Criteria) -> tuple[float, ...]:
+def shares_beyond_limits(beyond_limits: float, tasks: tuple[Task, ...], criteria: Criteria) -> tuple[float, ...]:
     """The weight of each constraint task in the objective: tasks with losses of different size count the same."""
     if beyond_limits == 0:
         return (0.0,) * (len(tasks) - 1)
