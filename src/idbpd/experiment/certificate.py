@@ -34,7 +34,7 @@ def evaluate_exactly(
     train: MultiTaskData, thresholds: Mapping[str, float], experiment: Experiment, weights: Mapping[str, Tensor]
 ) -> ExactPoint:
     """Evaluate the constrained problem at the weights, in float64."""
-    exact = replace(experiment, compute=experiment.compute.model_copy(update={"dtype": "float64"}))
+    exact = replace(experiment, compute=experiment.compute.in_float64_here())
     built = exact.build(train, train.priority.name, thresholds)
     x = torch.cat([tensor.flatten() for tensor in built.placed(weights).values()])
     evaluation = built.oracle.evaluate(x, built.oracle.start(x))

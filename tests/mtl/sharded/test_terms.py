@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl import (
-    CrossEntropy,
     Criteria,
     Criterion,
+    CrossEntropy,
     MultiTaskData,
     Penalty,
     RobustMultiTask,

@@ -1,7 +1,7 @@
 r"""The worst weights in a chi-square or Kullback-Leibler ball around equal ones, spread over ranks.
 
-In the chi-square ball the weights are :math:`y_i \propto [d_i - \mu]_+`, in the other :math:`y_i \propto e^{\beta d_i}`,
-d being the losses below the largest, divided by their spread. The farther mu or beta goes, the farther the weights are
+The weights are :math:`y_i \propto [d_i - \mu]_+` in the first and :math:`y_i \propto e^{\beta d_i}` in the second, with
+d the losses below the largest, divided by their spread. The farther mu or beta goes, the farther the weights are
 from equal ones: the number at which they meet the sphere is the root of one increasing function, and each of its values
 takes two messages, one for the sums that normalise the weights and one for their divergence.
 """

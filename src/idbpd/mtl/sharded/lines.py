@@ -1,6 +1,6 @@
 r"""The worst share of samples and the paper's penalty, spread over ranks.
 
-Both have the weights y_i = z_i / n on a clipped line, :math:`z_i = \mathrm{clip}(1 + (l_i - \mu) / s, 0, c)`: the share a
+Both have weights y_i = z_i / n on a clipped line, :math:`z_i = \mathrm{clip}(1 + (l_i - \mu) / s, 0, c)`. The share a
 with the smoothing s has the cap c = 1/a, the penalty has s = lambda and no cap. The threshold mu, at which the mean of
 z is one, is found by Newton's method on two sums per task, the sum of z and the number of samples between the ends.
 """

@@ -69,8 +69,8 @@ class ShardedTerms:
         prices, per_square = [0.0] * len(losses), [0.0] * len(losses)
         for finder, places in self._finders:
             found = finder.find([losses[place] for place in places], self._over)
-            for place, one in zip(places, found, strict=True):
-                weights[place], prices[place], per_square[place] = one
+            for place, (worst, price, square) in zip(places, found, strict=True):
+                weights[place], prices[place], per_square[place] = worst, price, square
         numbers = []
         for one, of_task, size in zip(losses, weights, self._sizes, strict=True):
             numbers += [of_task @ one, (of_task - 1 / size).square().sum()]
@@ -85,7 +85,9 @@ class ShardedTerms:
         assert self._last is not None  # there is no gradient before a value
         cotangents = [
             weighted_cotangent(loss, logits, targets, weights.to(logits), dense=self._dense)
-            for loss, logits, targets, weights in zip(self._losses, self._last[0], self._targets, self._last[1], strict=True)
+            for loss, logits, targets, weights in zip(
+                self._losses, self._last[0], self._targets, self._last[1], strict=True
+            )
         ]
         return self._over.add(self._passes.backward(cotangents))
 

@@ -6,6 +6,7 @@ case of the user's own, of which nothing is known but its maximiser, gets the lo
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 import torch
@@ -70,7 +71,8 @@ class Mixtures:
         for one, (_, groups, counts) in zip(losses, self._tasks, strict=True):
             at = groups.to(one.device)
             parts.append(one.new_zeros(len(counts)).index_add_(0, at, one).cpu())
-        totals = over.add(torch.cat(parts)).split([len(part) for part in parts])
+        ends = list(accumulate(len(part) for part in parts))[:-1]
+        totals = over.add(torch.cat(parts)).tensor_split(ends)
         found = []
         for one, total, (smoothing, groups, counts) in zip(losses, totals, self._tasks, strict=True):
             present = counts > 0
@@ -98,5 +100,3 @@ class Gathered:
             price = float(worst_case.price(weights))
             found.append(Weighted(weights[positions].to(one.device), price))
         return found
-
-

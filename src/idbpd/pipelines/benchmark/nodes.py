@@ -10,11 +10,11 @@ from typing import Any
 from idbpd.datasets.partial import temporary_folder
 from idbpd.datasets.table_checks import as_table
 from idbpd.experiment.benchmark_results import JobResult
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.devices import resolve_device
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,
