@@ -127,7 +127,8 @@ class Team:
                     return  # closed
 
     def _run_agent(self) -> None:
-        logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # its news are told in one line here
+        for its_own in ("torch.distributed.elastic", "torchelastic-events-null"):
+            logging.getLogger(its_own).setLevel(logging.CRITICAL)  # its news are told in one line here
         wanted = self.wanted
         config = LaunchConfig(
             min_nodes=wanted.nodes,

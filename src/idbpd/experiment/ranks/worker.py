@@ -17,6 +17,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from idbpd.errors import InputError
 from idbpd.experiment.computing import computing
@@ -25,6 +27,7 @@ from idbpd.experiment.ranks.agreement import disagreement, everyone
 from idbpd.experiment.ranks.link import Meeting, Message, Word, receive, send
 from idbpd.experiment.ranks.posed import Posed, Poser
 
+START = 60.0  # seconds, at least, in which all processes have imported what they need
 HEARTBEATS = 4  # of the chief within the time after which a silent rank is given up
 
 
@@ -36,7 +39,7 @@ def work(home: Path | None, backend: str, timeout: float) -> None:
         sys.path[:] = [*sys.path, *(entry for entry in meeting.path if entry not in sys.path)]
     # Numbers that decide are added up on the host, whatever the device is.
     backends = "cpu:gloo,cuda:nccl" if backend == "nccl" else "gloo"
-    dist.init_process_group(backends, timeout=timedelta(seconds=timeout))
+    _meet(backends, timeout)
     is_home = [text == "home" for text in everyone("home" if meeting is not None else "")]
     chief = is_home.index(True)
     connection = None
@@ -44,6 +47,16 @@ def work(home: Path | None, backend: str, timeout: float) -> None:
         connection = Client(meeting.address, authkey=bytes.fromhex(meeting.key))
     _Rank(chief, connection, timeout / HEARTBEATS, is_home=meeting is not None).serve()
     dist.destroy_process_group()
+
+
+def _meet(backends: str, timeout: float) -> None:
+    """Join the others. Processes that start are slow for other reasons than those that compute: they get more time."""
+    started = timedelta(seconds=max(timeout, START))
+    store, rank, ranks = next(rendezvous("env://", timeout=started))
+    meeting = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    meeting.set(f"rank {rank}", "here")
+    meeting.wait([f"rank {other}" for other in range(ranks)], started)
+    dist.init_process_group(backends, store=meeting, rank=rank, world_size=ranks, timeout=timedelta(seconds=timeout))
 
 
 class _Rank:
