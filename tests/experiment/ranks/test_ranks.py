@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 import torch
@@ -27,7 +28,7 @@ LIMITS = {"second": 0.9}
 AGENT = 30.0  # seconds that torch's agent gives a process to end before it kills it
 
 
-def _on(distributed: DistributedParameters, dtype: str = "float64") -> Experiment:
+def _on(distributed: DistributedParameters, dtype: Literal["float32", "float64"] = "float64") -> Experiment:
     return replace(EXPERIMENT, compute=ComputeParameters(device="cpu", dtype=dtype, distributed=distributed))
 
 

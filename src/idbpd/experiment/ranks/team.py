@@ -11,6 +11,7 @@ import queue
 import secrets
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -130,6 +131,7 @@ class Team:
         for its_own in ("torch.distributed.elastic", "torchelastic-events-null"):
             logging.getLogger(its_own).setLevel(logging.CRITICAL)  # its news are told in one line here
         wanted = self.wanted
+        patience = max(1, round(wanted.timeout))
         config = LaunchConfig(
             min_nodes=wanted.nodes,
             max_nodes=wanted.nodes,
@@ -137,11 +139,12 @@ class Team:
             run_id=RUN_ID,
             rdzv_backend="c10d",
             rdzv_endpoint=wanted.endpoint or "localhost:0",
-            rdzv_configs={"join_timeout": max(1, round(wanted.timeout)), "read_timeout": max(1, round(wanted.timeout))},
+            # The run is at the endpoint, and keeps the list of who is there.
+            rdzv_configs={"join_timeout": patience, "read_timeout": patience, "is_host": True},
             max_restarts=wanted.restarts,
             logs_specs=DefaultLogsSpecs(log_dir=str(self.folder / "logs"), redirects=Std.ALL),
             shutdown_timeout=round(FAREWELL / 2),
-            local_addr="localhost" if wanted.nodes == 1 else None,
+            local_addr=_address_towards(wanted.endpoint),
         )
         worker = ("-m", "idbpd.experiment.ranks", "--home", str(self.folder))
         options = ("--backend", wanted.backend, "--timeout", str(wanted.timeout))
@@ -169,6 +172,17 @@ class Team:
         for pid in self.pids:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _address_towards(endpoint: str | None) -> str | None:
+    """The address by which other nodes find this one: that of its way to the endpoint."""
+    if endpoint is None:
+        return "localhost"
+    host, _, port = endpoint.rpartition(":")
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+        way.connect((host, int(port)))  # nothing is sent
+        return str(way.getsockname()[0])
+    return None
 
 
 def _first_line(message: Any) -> str:
