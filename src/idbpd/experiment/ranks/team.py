@@ -51,6 +51,7 @@ class Team:
         self._connection: Connection | None = None
         self._arrivals: queue.Queue[Connection] = queue.Queue()
         self._failure: BaseException | None = None
+        self._is_refused = False
         key = secrets.token_bytes(32)
         # A socket in the file system: one of the network would wait 40 ms before it sends a short message.
         self._listener = Listener(None, authkey=key)
@@ -79,13 +80,12 @@ class Team:
 
     def close(self) -> None:
         """Let the ranks end; those that do not are killed."""
-        with suppress(EOFError, OSError):
-            if self._connection is None and self._agent.is_alive() and self._failure is None:
+        with suppress(EOFError, OSError, queue.Empty):
+            if self._connection is None and self._agent.is_alive() and not self._is_refused:
                 self._connection = self._arrivals.get(timeout=FAREWELL)
             if self._connection is not None:
                 send(self._connection, Message(Word.STOP))
-        with suppress(queue.Empty):
-            self._agent.join(FAREWELL)
+        self._agent.join(FAREWELL)
         if self._agent.is_alive():
             self._kill()
         self._listener.close()
@@ -108,6 +108,7 @@ class Team:
     def _greet(self, arrived: Connection) -> None:
         hello = receive(arrived)
         if hello.word is Word.REFUSED:
+            self._is_refused = True
             send(arrived, Message(Word.STOP))
             raise RanksError(hello.facts["reason"])
         self._connection, self.pids = arrived, hello.facts["pids"]
@@ -157,9 +158,10 @@ class Team:
         """Why there are no ranks, in a line."""
         wanted, failure = self.wanted, self._failure
         if isinstance(failure, RendezvousError):
+            detail = f" ({failure})" if str(failure) else ""
             return (
                 f"the {wanted.nodes} nodes of compute.distributed did not meet at {wanted.endpoint or 'this machine'} "
-                f"within {wanted.timeout:g} seconds ({failure}); docs/scale.md says how to start them"
+                f"within {wanted.timeout:g} seconds{detail}; docs/scale.md says how to start them"
             )
         logs = f"; what the ranks wrote is in {self.folder}"
         if isinstance(failure, ChildFailedError):
