@@ -6,10 +6,9 @@ from contextlib import suppress
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from idbpd.errors import ConfigurationError, RanksError
+from idbpd.errors import ConfigurationError
 from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters
 from idbpd.experiment.provenance import network_sha256
@@ -104,11 +103,6 @@ class RemoteTerms:
         """Say which problem it is, unless the ranks have it already."""
         if not self._is_current:
             self._team.answering = None
-            try:
-                path, sha256 = self._team.shared.put(self._data)
-            except (OSError, SafetensorError) as error:
-                raise RanksError(
-                    f"the data for the ranks could not be written to {self._team.folder}: {error}"
-                ) from error
+            path, sha256 = self._team.shared.put(self._data)
             self._team.ask(Message(Word.PROBLEM, {**self._facts, "data": str(path), "data_sha256": sha256}))
             self._posed_to, self._team.answering = self._team.generation, self
