@@ -7,8 +7,8 @@ ROOT := $(shell dirname "$(strip $(MAKEFILE_LIST))")
 
 ifneq ($(ROOT),.)
 # Called as `make -f somewhere/Makefile`: change to that folder first, because everything below uses relative paths.
-.PHONY: run check test hooks lock clean
-run check test hooks lock clean:
+.PHONY: run check test docs hooks lock clean
+run check test docs hooks lock clean:
 	@$(MAKE) --no-print-directory -C "$(ROOT)" $@
 else
 
@@ -18,7 +18,7 @@ BIN := .venv/bin
 export DO_NOT_TRACK := true
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run check test hooks lock clean
+.PHONY: run check test docs hooks lock clean
 
 run: .venv/ready
 	@$(BIN)/python -m kedro run $(ARGS)
@@ -32,6 +32,11 @@ check: .venv/ready
 
 test: check
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+# The documentation as a site in the folder site; open site/index.html. (The variable silences an announcement.)
+docs: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open site/index.html"
 
 # Install the git hooks of .pre-commit-config.yaml: `make check` at every commit, `make test` at every push.
 hooks: .venv/ready
@@ -61,6 +66,6 @@ lock:
 	@echo "requirements.lock has $$(grep -c == requirements.lock) packages"
 
 clean:
-	@rm -rf .venv .venv-lock build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache src/idbpd.egg-info
+	@rm -rf .venv .venv-lock build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache src/idbpd.egg-info
 
 endif

@@ -21,7 +21,12 @@ def test_every_name_is_found(package: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["info"], ["run", "--params", "training.max_setps=500"], ["run", "--params", "dataset=nothing"]],
+    [
+        ["info"],
+        ["run", "--params", "training.max_setps=500"],
+        ["run", "--params", "dataset=nothing"],
+        ["run", "--pipeline", "trian"],
+    ],
     ids=" ".join,
 )
 def test_a_command_that_is_refused_imports_no_library_that_computes(arguments: list[str]) -> None:

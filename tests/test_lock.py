@@ -34,7 +34,7 @@ def test_it_has_everything_that_the_project_asks_for_but_torch() -> None:
     assert "torch==2.13.0" in wanted
     for requirement in wanted:
         name, _, version = requirement.partition("==")
-        name = _normalised(re.split(r"[<>=]", name)[0])
+        name = _normalised(re.split(r"[<>=\[]", name)[0])
         assert name in {*locked, "torch"}, requirement
         assert not version or name == "torch" or locked[name] == version
 

@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 
 from tests.kedro_project import PROJECT, KedroProject
 
-README = (PROJECT / "README.md").read_text(encoding="utf-8")
-(NETWORK,) = re.findall(r"^```python\n(# my_networks.py.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+PAGE = (PROJECT / "docs" / "own_network.md").read_text(encoding="utf-8")
+(NETWORK,) = re.findall(r"^```python\n(# my_networks.py.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 
 
 def test_a_network_of_ones_own_is_calibrated_trained_certified_and_exported(

@@ -110,6 +110,7 @@ def test_results_are_complete_and_nothing_partial_is_left(finished: Finished) ->
     )
     assert not list(finished.project.path.rglob(".partial*"))
     assert not (finished.project.path / "src/idbpd/mlruns").exists()
+    assert not (finished.project.path / ".viz").exists()  # the hooks of Kedro-Viz are off
 
 
 def test_the_tracked_run_has_all_results(finished: Finished) -> None:
@@ -132,8 +133,19 @@ def test_the_tracked_run_has_all_results(finished: Finished) -> None:
         assert {point.step: point.value for point in points} == dict(zip(history["step"], history[name], strict=True))
     assert 0 < child.data.metrics["test_priority_hit_rate"] <= 1
     artifacts = {artifact.path for artifact in client.list_artifacts(child.info.run_id)}
-    assert {"kkt_curves.png", "certificate.json", "weights.safetensors"} <= artifacts
+    assert {"kkt_curves.png", "certificate.json", "standing.json", "clock.parquet", "weights.safetensors"} <= artifacts
     assert client.search_logged_models([child.info.experiment_id])[0].source_run_id == child.info.run_id
+
+
+def test_a_comparison_is_no_run_and_one_run_alone_is_refused(finished: Finished) -> None:
+    _, before = finished.project.tracked_runs()
+    output = finished.project.kedro("run", "--pipeline", "compare", params="compare.dataset=nothing", exit_code=1)
+    assert "there is no finished run of it; there are runs of multi_digits" in output
+    parent, child = (run.info.run_id for run in before[:2])
+    ids = f"compare.runs={parent}+{child}"
+    assert "are the same run" in finished.project.kedro("run", "--pipeline", "compare", params=ids, exit_code=1)
+    assert len(finished.project.tracked_runs()[1]) == len(before)
+    assert not (finished.project.data / "08_reporting" / "comparisons" / "comparison.html").exists()
 
 
 def test_as_a_package_it_gives_the_same_numbers_to_the_last_digit(finished: Finished) -> None:
@@ -141,6 +153,9 @@ def test_as_a_package_it_gives_the_same_numbers_to_the_last_digit(finished: Fini
     output = finished.project.kedro_process("--conf-source", "conf", params=SHORT, module="idbpd")
     assert output.startswith("4000 samples, 100 features, 10 labels")
     assert finished.results == before
+    compared = finished.project.kedro("run", "--pipeline", "compare", params="compare.dataset=multi_digits")
+    assert "NO DIFFERENCE" in compared  # two runs, and that a comparison can read what runs leave
+    assert (finished.project.data / "08_reporting" / "comparisons" / "comparison.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,12 @@ from idbpd.hooks.warnings import WarningsHook
 
 # Turn off the usage reports of Kedro and MLflow. MLflow accepts no other value than "true".
 os.environ["DO_NOT_TRACK"] = "true"
-DISABLE_HOOKS_FOR_PLUGINS = ("kedro-telemetry",)
+# Kedro-Viz would write what happened in a run to a file of its own, error messages with their secrets included.
+DISABLE_HOOKS_FOR_PLUGINS = ("kedro-telemetry", "kedro-viz")
+
+# Threads that wait for others give their core away: no digit changes, and on a busy machine it is several times as
+# fast. OpenMP reads this when torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # At its end the interpreter would search all objects for garbage, for seconds in which a kill makes a run look failed.
 atexit.register(gc.freeze)

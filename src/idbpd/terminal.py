@@ -1,6 +1,9 @@
 """A progress bar on a terminal. Elsewhere a hook prints a line now and then (`idbpd.hooks.heartbeat`)."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Self
 
@@ -10,6 +13,17 @@ from rich.progress import Progress, ProgressColumn
 from idbpd import activity
 
 NARROW = 15  # the width of a bar whose whole line fits into 80 columns
+_hidden: ContextVar[bool] = ContextVar("_hidden", default=False)
+
+
+@contextmanager
+def bars(*, shown: bool) -> Iterator[None]:
+    """Whether bars are shown inside of the block: a library says nothing unless it is asked to."""
+    before = _hidden.set(not shown)
+    try:
+        yield
+    finally:
+        _hidden.reset(before)
 
 
 class TerminalBar:
@@ -17,7 +31,8 @@ class TerminalBar:
 
     def __init__(self, title: str, total: float | None, *columns: str | ProgressColumn, **fields: Any) -> None:
         """Prepare a bar of these columns; ``fields`` are first values of what the columns show beside the progress."""
-        self.bar = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
+        unseen = _hidden.get() or not sys.stderr.isatty()
+        self.bar = Progress(*columns, console=Console(stderr=True), disable=unseen, transient=True)
         self._title, self._most = title, total
         self.task = self.bar.add_task(title, total=total, **fields)
 

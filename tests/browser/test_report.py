@@ -1,8 +1,5 @@
 """The report in a real browser: it opens from disk, draws, fits screens and paper, and can be used without a mouse."""
 
-import importlib.util
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.browser.checks import EMPTY, FAULTS, LETTERS, OVERFLOWING, printed_words, require_axe
 from tests.browser.driver import ABSENT, BROWSER, DRIVER, Browser, started_browser
 from tests.kedro_project import KedroProject
 
@@ -41,34 +39,6 @@ PARAMETERS: dict[str, Any] = {
     "training": {"max_steps": 30},
     "comparison": {"sweep": []},
 }
-# Elements that reach beyond the window although no box around them scrolls.
-OVERFLOWING = """
-const wide = document.documentElement.clientWidth;
-return [...document.querySelectorAll("body *")].filter((one) =>
-  !one.closest(".scroll, pre, svg") && one.getClientRects().length && one.getBoundingClientRect().right > wide + 1
-).map((one) => one.outerHTML.slice(0, 120));
-"""
-# Drawings in which nothing is visible.
-EMPTY = """
-return [...document.querySelectorAll("svg")].filter((svg) => svg.getClientRects().length).filter((svg) =>
-  svg.getBoundingClientRect().width < 200 ||
-  ![...svg.querySelectorAll("path, rect, circle")].some((mark) => {
-    const frame = mark.getBoundingClientRect();
-    return frame.width * frame.height > 0;
-  })
-).map((svg) => svg.ariaLabel);
-"""
-# Letters in drawings, in pixels of the screen: the smallest.
-LETTERS = """
-return Math.min(...[...document.querySelectorAll("svg text")].filter((one) => one.getClientRects().length).map((one) =>
-  parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a));
-"""
-FAULTS = """
-const done = arguments[arguments.length - 1];
-axe.run(arguments[0], { resultTypes: ["violations"] }).then((found) => done(found.violations
-  .filter((fault) => ["serious", "critical"].includes(fault.impact))
-  .map((fault) => `${fault.id}: ${fault.nodes.map((node) => node.html.slice(0, 100)).join(" | ")}`)));
-"""
 
 
 def _customers() -> pd.DataFrame:
@@ -165,11 +135,9 @@ def test_curves_can_be_walked_along_hidden_and_drawn_over_time(report: Path, bro
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_axe_finds_no_serious_fault(report: Path, browser: Browser, width: int, dark: bool) -> None:
-    found = importlib.util.find_spec("axe_core_python")
-    if found is None or found.origin is None:
-        pytest.skip("axe-core-python is not installed: pip install --editable '.[dev]'")
+    axe = require_axe()
     browser.open(report, width=width, dark=dark)
-    browser.run(Path(found.origin).with_name("axe.min.js").read_text(encoding="utf-8"))
+    browser.run(axe)
     assert browser.wait_for(FAULTS, "body") == []
     for kind in ("holds", "unknown", "broken"):  # whatever the verdict of this run is
         browser.run(
@@ -181,15 +149,7 @@ def test_axe_finds_no_serious_fault(report: Path, browser: Browser, width: int, 
 
 
 def test_paper_has_all_of_it(report: Path, browser: Browser, tmp_path: Path) -> None:
-    reader = shutil.which("pdftotext")
-    if reader is None:
-        pytest.skip("there is no pdftotext to read the printed page with; on Debian: apt-get install poppler-utils")
     browser.open(report, dark=True)
-    (tmp_path / "report.pdf").write_bytes(browser.printed())
-    subprocess.run([reader, "-layout", "report.pdf", "report.txt"], cwd=tmp_path, check=True)
-    printed = (tmp_path / "report.txt").read_text(encoding="utf-8")
-    headings = browser.run("return [...document.querySelectorAll('h1, h2, h3')].map((one) => one.textContent)")
-    words = {word for heading in headings for word in heading.split()} - {"✔", "✘", "?"}
-    assert not {word for word in words if word.lstrip("✔✘?") not in printed}  # columns mix their lines
+    printed = printed_words(browser, tmp_path)
     assert "calibration.max_steps" in printed  # behind a click on the screen
     assert browser.run("return document.querySelector('details').open") is False  # and again afterwards

@@ -8,7 +8,7 @@ import torch
 from kedro.io import AbstractDataset, DatasetError
 
 from idbpd.datasets import AtomicDataset, MultiTaskDataset, TensorsDataset
-from idbpd.datasets.atomic import replacing
+from idbpd.datasets.partial import replacing
 from idbpd.mtl import DISTRIBUTION, MultiTaskData, Task
 
 

@@ -16,7 +16,7 @@ from idbpd.datasets.partial import partial_path, remove_abandoned, remove_abando
 WRITER = """
 import sys
 from pathlib import Path
-from idbpd.datasets.atomic import replacing
+from idbpd.datasets.partial import replacing
 from idbpd.datasets.partial import partial_path, temporary_folder
 
 folder = Path(sys.argv[1])

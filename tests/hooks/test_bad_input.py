@@ -50,7 +50,7 @@ def error_of(output: str) -> str:
         ("--params tasks.a.slak=0.2", "did you mean 'tasks.a.slack'? all: kedro show parameters tasks"),
         ("--params xyzzy=1", "unknown parameter 'xyzzy'; all: kedro show parameters"),
         ("--params comparison.sweep=0.5+2", "'comparison.sweep.1' = '2' is not valid: input should be less than 1"),
-        ("--pipeline trian", "unknown pipeline 'trian'; known pipelines are __default__, "),
+        ("--pipeline trian", "unknown pipeline 'trian'; did you mean 'retrain'? known pipelines are __default__, "),
         ("--params benchmark.datasets=chd49+nope", "unknown data set 'nope'; known data sets are 20ng, chd49, "),
         (
             "--params benchmark.methods=idbpd+adam",

@@ -8,7 +8,7 @@ from kedro.pipeline import Node, Pipeline
 from kedro.runner import SequentialRunner, ThreadRunner
 from pluggy import PluginManager
 
-from idbpd.experiment.node_warnings import NodeWarnings
+from idbpd.experiment.node_warnings import BEFORE, NodeWarnings
 from idbpd.hooks.warnings import ENTRY, WarningsHook
 
 logger = logging.getLogger("idbpd.somewhere")
@@ -75,3 +75,19 @@ def test_a_pipeline_without_a_report_leaves_the_folder_alone(tmp_path: Path) -> 
     hook.before_pipeline_run(Pipeline([]), DataCatalog())
     logger.warning("somewhere else")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_said_before_the_first_node_is_kept_unless_a_node_says_it_again(tmp_path: Path) -> None:
+    store, hook = NodeWarnings(tmp_path), WarningsHook()
+    store.add(BEFORE, "of an earlier run", 1.0)
+    catalog = DataCatalog({ENTRY: MemoryDataset(store, copy_mode="assign")})
+    hook.before_pipeline_run(PIPELINE, catalog)
+    logger.warning("the store was half made")
+    logger.warning(SAID["first"])
+    SequentialRunner().run(PIPELINE, catalog, _registered(hook))
+    hook.after_pipeline_run()
+    assert [(warning.node, warning.message) for warning in store.all()] == [
+        (BEFORE, "the store was half made"),
+        ("first", SAID["first"]),
+        ("second", "token=*** is what second says"),
+    ]

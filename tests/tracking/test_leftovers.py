@@ -1,8 +1,10 @@
 """What a killed run left is found and cleaned by the next one, whatever that one does."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,50 @@ def test_a_run_that_was_killed_at_its_end_is_not_finished_twice(tracked_project:
     assert {run.data.tags["repeated_by"] for run in killed} <= {
         run.data.tags["idbpd.key"] for run in project.tracked_runs()[1]
     }
+
+
+SLOW_END = """
+import os, sys, time
+
+class Slow:  # lives until the modules are taken down, after all exit functions
+    def __del__(self, open=os.open, flags=os.O_CREAT, sleep=time.sleep, path=os.environ["REACHED"]):
+        open(path, flags)
+        sleep(20)
+
+sys.slow_end = Slow()
+"""
+
+
+def test_no_kill_can_come_after_the_last_act(tracked_project: KedroProject, tmp_path: Path) -> None:
+    """The interpreter is not taken down any more once the note is gone: there is no time in which to be killed."""
+    project, reached = tracked_project, tmp_path / "reached"
+    project.configure("sources.yml", {"multi_digits": {"pairs": 200}})
+    (tmp_path / "sitecustomize.py").write_text(SLOW_END)
+    paths = os.pathsep.join([str(project.path / "src"), str(tmp_path)])
+    environment = {"PYTHONPATH": paths, "REACHED": str(reached)}
+    with project.started("run", "--to-nodes", "split", environment=environment) as process:
+        while process.poll() is None and not reached.exists():
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)  # the caller would start the command once more
+        output = process.communicate()[0]
+    assert (process.returncode, reached.exists()) == (0, False), output
+    assert not list((project.data / "09_tracking").glob("ending-*.json"))
+    assert [run.info.status for run in project.tracked_runs()[1]] == ["FINISHED"] * 2
+
+
+def test_a_kill_in_the_exit_functions_is_known_to_the_next_run(tracked_project: KedroProject, tmp_path: Path) -> None:
+    project, reached = tracked_project, tmp_path / "reached"
+    project.configure("sources.yml", {"multi_digits": {"pairs": 200}})
+    with (project.path / "src/idbpd/tracking/hook.py").open("a") as file:
+        file.write('if "REACHED" in os.environ:\n    atexit.register(time.sleep, 20)\n')
+        file.write('    atexit.register(Path(os.environ["REACHED"]).touch)\n')
+    command = ("run", "--to-nodes", "split")
+    with project.started(*command, environment={"REACHED": str(reached)}) as process:
+        while not reached.exists():
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert [run.info.status for run in project.tracked_runs()[1]] == ["FINISHED"] * 2
+    project.kedro_process(*command)
+    assert sorted(run.info.status for run in project.tracked_runs()[1]) == ["FINISHED"] * 2 + ["KILLED"] * 2

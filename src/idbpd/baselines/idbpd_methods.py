@@ -27,7 +27,13 @@ def _theorem2(horizon: int = 3000, factor: float = 1.0, largest: float = math.in
 
 
 ENTRIES = (
-    MethodEntry("idbpd", IDBPD, look=Look("idbpd (this project)", "#000000", width=2.0), figures=("kkt", "weights")),
+    MethodEntry(
+        "idbpd",
+        IDBPD,
+        options={"preconditioner": Option(True, bool)},
+        look=Look("idbpd (this project)", "#000000", width=2.0),
+        figures=("kkt", "weights"),
+    ),
     MethodEntry(
         "idbpd_paper",
         _paper,

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from kedro.framework.cli.utils import LazyGroup
 
+import idbpd.process_end  # is to be imported first
 import idbpd.settings  # noqa: F401 - turns telemetry off before any plugin is loaded
 from idbpd.lazy_names import names_from
 

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ import click
 import yaml
 from kedro.config import MissingConfigException
 from kedro.framework.cli.project import run as kedro_run
-from kedro.framework.project import LOGGING, pipelines
+from kedro.framework.project import LOGGING
 from kedro.framework.startup import ProjectMetadata
 from kedro.io import AbstractDataset, DatasetError
 
 from idbpd.cli.parameter_files import check_given
 from idbpd.errors import ConfigurationError, InputError, causes
 from idbpd.exit_codes import NothingToDo
+from idbpd.pipeline_registry import NAMES
+from idbpd.process_end import command_has_succeeded
 from idbpd.redaction import print_redacted, redact
 
 # Our own input errors, and those of Kedro and YAML: a missing or malformed file.
@@ -29,7 +32,7 @@ INPUT_ERRORS = (InputError, MissingConfigException, yaml.YAMLError, DatasetError
 # Pipeline outputs that contain the "message" and the "exit_code" of the command.
 CONCLUSIONS = ("retraining", "reproduction")
 # Pipelines that keep no states of their own.
-WITHOUT_STATES = ("ingestion", "splitting", "predict", "report", "reproduce")
+WITHOUT_STATES = ("ingestion", "splitting", "predict", "report", "reproduce", "compare")
 
 
 def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,8 +44,8 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
             # We support both spellings; Kedro warns about `--pipeline` at every run.
             options["pipelines"], options["pipeline"] = [options["pipeline"]], None
         try:
-            check_given(options["params"], _configuration(metadata, options["conf_source"]), options["env"])
             _require_pipelines(options["pipelines"])
+            check_given(options["params"], _configuration(metadata, options["conf_source"]), options["env"])
             result = callback(**options)
         except KeyboardInterrupt:
             click.echo(_after_a_stop(options), err=True)
@@ -62,6 +65,7 @@ def _one_line_errors(callback: Callable[..., Any]) -> Callable[..., Any]:
             logging.getLogger("kedro").debug("full error", exc_info=error)
             raise click.ClickException(line) from error
         _exit_with_recorded_code(result)
+        command_has_succeeded()
         return result
 
     return run_or_explain
@@ -98,9 +102,12 @@ def explanation(error: BaseException) -> str | None:
 
 def _require_pipelines(names: Iterable[str]) -> None:
     for name in names:
-        if name not in pipelines:
-            known = ", ".join(sorted(pipelines.keys()))
-            raise ConfigurationError(f"unknown pipeline {name!r}; known pipelines are {known}")
+        if name not in NAMES:
+            near = get_close_matches(name, NAMES, n=1)
+            guess = f"did you mean {near[0]!r}? " if near else ""
+            raise ConfigurationError(
+                f"unknown pipeline {name!r}; {guess}known pipelines are {', '.join(sorted(NAMES))}"
+            )
 
 
 def configure_logging(metadata: ProjectMetadata | None, conf_source: str | None) -> None:
@@ -137,8 +144,10 @@ Pipelines; without one, all steps from the table to the report are run:
   --pipeline predict --params dataset=mine,input=rows.csv,output=answers.csv
   --pipeline retrain                  train, check, register if better
   --pipeline reproduce --params run_id=...
+  --pipeline compare --params compare.dataset=mine   the last runs on one page
   --pipeline benchmark                compare methods; then --pipeline report
   --pipeline frontier                 what looser limits would gain
+  --pipeline energy --params energy.budget=0.3  prune within an energy budget
   --pipeline tune                     the paper's step sizes by trial
 """
 )

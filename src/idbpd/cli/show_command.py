@@ -29,13 +29,11 @@ def show() -> None:
 @click.pass_obj
 def parameters(metadata: ProjectMetadata | None, block: str | None) -> None:
     """List all parameters, or those of a BLOCK, with their values in conf/base and their meanings."""
-    conf = _conf(metadata)
-    found = [entry for path in sorted((conf / BASE).glob(PARAMETERS)) for entry in _parameters(path)]
+    found = listed_parameters(_conf(metadata))
     shown = [entry for entry in found if block is None or f"{entry.name}.".startswith(f"{block}.")]
     if not shown:
         raise click.ClickException(unknown_parameter(str(block), [entry.name for entry in found]))
-    shared = {entry.name: entry.value for entry in entries(conf / BASE / "globals.yml")}
-    _print((_assigned(entry, shared), entry.meaning) for entry in shown)
+    _print((_assigned(entry), entry.meaning) for entry in shown)
 
 
 @show.command()
@@ -92,6 +90,13 @@ def measures() -> None:
     _print(rows)
 
 
+def listed_parameters(conf: Path) -> list[Entry]:
+    """All parameters of ``conf/base``, each block before what is in it."""
+    shared = {entry.name: entry.value for entry in entries(conf / BASE / "globals.yml")}
+    found = [entry for path in sorted((conf / BASE).glob(PARAMETERS)) for entry in _parameters(path)]
+    return [entry._replace(value=_value(entry.value, shared)) for entry in found]
+
+
 def _parameters(path: Path) -> list[Entry]:
     """The parameters of a file; its first lines are about its first block, if that has no comment of its own."""
     found = entries(path, depth=3)
@@ -110,11 +115,13 @@ def _described(kind: Any) -> str:
     return f"{sentence} Options: {written}." if written else sentence
 
 
-def _assigned(entry: Entry, shared: Mapping[str, str | None]) -> str:
-    if entry.value is None:
-        return f"{entry.name}:"
-    found = _SHARED.fullmatch(entry.value)
-    return f"{entry.name} = {shared.get(found[1]) if found else entry.value}"
+def _value(written: str | None, shared: Mapping[str, str | None]) -> str | None:
+    found = _SHARED.fullmatch(written or "")
+    return shared.get(found[1]) if found else written
+
+
+def _assigned(entry: Entry) -> str:
+    return f"{entry.name}:" if entry.value is None else f"{entry.name} = {entry.value}"
 
 
 def _conf(metadata: ProjectMetadata | None) -> Path:

@@ -1,28 +1,11 @@
-"""Atomic writes: a file is either complete or absent."""
+"""Kedro datasets whose file is either complete or absent."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kedro.io import AbstractDataset
 
-from idbpd.datasets.partial import partial_path
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; it replaces ``path`` if the block succeeds and is removed otherwise.
-
-    A run that is killed while saving must not leave a partial file, because a later run would use it as a result.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = partial_path(path)
-    try:
-        yield partial
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+from idbpd.datasets.partial import replacing
 
 
 class AtomicDataset(AbstractDataset[Any, Any]):
@@ -48,6 +31,17 @@ class AtomicDataset(AbstractDataset[Any, Any]):
     def path(self) -> Path:
         """Where the file is."""
         return self._path
+
+    @property
+    def preview(self) -> Any:
+        """The wrapped dataset's own preview for Kedro-Viz; there is none without a file, or if that dataset has none.
+
+        A property, because Kedro-Viz asks whether there is one, and reads its kind from the return type.
+        """
+        if not self._path.exists():
+            raise AttributeError(f"{self._path} does not exist yet")
+        wrapped: Any = self._at(self._path)
+        return wrapped.preview
 
     def load(self) -> Any:
         """Load with the wrapped dataset."""

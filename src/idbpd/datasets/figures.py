@@ -9,7 +9,7 @@ import matplotlib as mpl
 from kedro.io import AbstractDataset, DatasetError
 from matplotlib.figure import Figure
 
-from idbpd.datasets.atomic import replacing
+from idbpd.datasets.partial import replacing
 
 # Two digits are finer than any printer; matplotlib's six would double the file size.
 _DIGITS = re.compile(r"(\d+\.\d\d)\d+")

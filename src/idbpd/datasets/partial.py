@@ -12,7 +12,8 @@ import shutil
 import socket
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +28,21 @@ _CLOCK_ERROR = 2.0
 def partial_path(path: Path) -> Path:
     """Where to write a file, or a folder, before it gets the name ``path``."""
     return path.with_name(owned_name(".partial", path.name))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path to write to; it replaces ``path`` if the block succeeds and is removed otherwise.
+
+    A run that is killed while saving must not leave a partial file, because a later run would use it as a result.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = partial_path(path)
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def owned_name(prefix: str, name: str) -> str:

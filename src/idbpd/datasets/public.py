@@ -13,9 +13,8 @@ import requests
 from kedro.io import AbstractDataset, DatasetError
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
-from idbpd.datasets.atomic import replacing
 from idbpd.datasets.idx import decompressed
-from idbpd.datasets.partial import remove_abandoned, temporary_folder
+from idbpd.datasets.partial import remove_abandoned, replacing, temporary_folder
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.terminal import TerminalBar
 

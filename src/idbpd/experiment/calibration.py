@@ -137,7 +137,9 @@ class _Calibrator:
         steps = math.ceil(self.parameters.max_steps / START_PART) if limits else self.parameters.max_steps
         budget = Budget(steps, self.parameters.tolerance)
         start = built.start_from(start)
+        method = IDBPD(preconditioner=self.parameters.preconditioner)
         known = {f"calibration.{name}": value for name, value in budget._asdict().items()}
+        known["calibration.preconditioner"] = method.preconditioner
         made_with = solve_settings({**self.made_with, **known}, task, limits, built, start)
         kept = None if self.cache is None else self.cache.get(made_with)
         title = f"looking for a start with {task}" if limits else f"calibrating {task}"
@@ -146,7 +148,7 @@ class _Calibrator:
             if keeper is not None:
                 keeper.discard()  # the state of a run that was killed when its result had just been kept
             return _Solved(_How(**kept.record), kept.tensors, cached=True)
-        timed = solve_durably(title, built, start, IDBPD(), budget, keeper)
+        timed = solve_durably(title, built, start, method, budget, keeper)
         solution, weights = timed.solution, weights_of(timed.solution)
         made = datetime.now(UTC).isoformat(timespec="seconds")
         how = _How(solution.status.name, solution.steps, solution.kkt.stationarity, timed.total_seconds, made)

@@ -1,7 +1,6 @@
 """f, g, multipliers and KKT residuals in float64 at given weights, whatever precision they were trained in."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -34,8 +33,7 @@ def evaluate_exactly(
     train: MultiTaskData, thresholds: Mapping[str, float], experiment: Experiment, weights: Mapping[str, Tensor]
 ) -> ExactPoint:
     """Evaluate the constrained problem at the weights, in float64."""
-    exact = replace(experiment, compute=experiment.compute.in_float64_here())
-    built = exact.build(train, train.priority.name, thresholds)
+    built = experiment.in_float64().build(train, train.priority.name, thresholds)
     x = torch.cat([tensor.flatten() for tensor in built.placed(weights).values()])
     evaluation = built.oracle.evaluate(x, built.oracle.start(x))
     return ExactPoint(built, evaluation, built.oracle.differentiate(evaluation))

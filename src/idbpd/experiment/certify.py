@@ -28,7 +28,8 @@ def certify(
 ) -> dict[str, Any]:
     """The three KKT residuals at the saved weights, with f, g and the multipliers that make the residuals least.
 
-    ``constraint`` and ``multiplier`` are the largest of all constraint tasks; ``tasks`` has them one by one.
+    ``constraint`` and ``multiplier`` are the largest of all constraint tasks, None without one; ``tasks`` has them one
+    by one.
     ``protects`` says in words what the worst case of each task is taken over, and ``support`` how many samples carry
     weight in it. ``held_out`` is about data that the model never saw; without a test part there is none.
     """
@@ -41,8 +42,8 @@ def certify(
         "status": outcome["status"],
         "reason": outcome["reason"],
         "objective": evaluation.f.item(),
-        "constraint": evaluation.g.max().item(),
-        "multiplier": multipliers.max().item(),
+        "constraint": evaluation.g.max().item() if thresholds else None,
+        "multiplier": multipliers.max().item() if thresholds else None,
         "stationarity": kkt.stationarity,
         "infeasibility": kkt.infeasibility,
         "slackness": kkt.slackness,

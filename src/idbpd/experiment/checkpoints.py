@@ -7,16 +7,14 @@ not continue from the state that it finds.
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from idbpd.datasets import FolderDataset
-from idbpd.datasets.atomic import replacing
-from idbpd.datasets.partial import remove_abandoned
+from idbpd.datasets.partial import remove_abandoned, replacing
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.content_store import by_last_use, content_key, forget_oldest, remove
 from idbpd.experiment.node_inputs import Bundle
@@ -48,14 +46,6 @@ class CheckpointFolder:
             remove(path)
         with suppress(OSError):  # it is not empty, was never made, or is a link or a mount point
             self.folder.rmdir()
-
-
-def clear_checkpoints(entries: Iterable[object]) -> None:
-    """Clear the checkpoint folders among the entries of a catalog: their pipeline has succeeded."""
-    for entry in entries:
-        folder = entry.load() if isinstance(entry, FolderDataset) else None
-        if isinstance(folder, CheckpointFolder):
-            folder.run_succeeded()
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,27 @@ from typing import Literal
 
 import torch
 
+from idbpd.experiment.thread_team import is_dynamic, most_threads, set_dynamic
+
 # cuBLAS is repeatable only with a workspace of its own; it reads this when a device is first used.
 CUBLAS = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 
 
 @contextmanager
 def computing(threads: int | Literal["auto"], *, deterministic: bool) -> Iterator[None]:
-    """Compute with so many threads (``auto``: as torch chose), and repeatably if asked; afterwards all is as before."""
+    """Compute with so many threads (``auto``: as torch chose), and repeatably if asked; afterwards all is as before.
+
+    The number is fixed for the whole run, whatever the load of the machine, and `torch.get_num_threads` tells it.
+    """
     threads_before = torch.get_num_threads()
     mode_before = torch.get_deterministic_debug_mode()
     filling_before = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     environment_before = {name: os.environ.get(name) for name in CUBLAS}
-    if threads != "auto":
-        torch.set_num_threads(threads)
+    dynamic_before = is_dynamic()
+    set_dynamic(dynamic=False)
+    wanted = threads_before if threads == "auto" else threads
+    # This also keeps MKL from choosing a number of its own, so it is done for "auto", too.
+    torch.set_num_threads(min(wanted, most_threads() or wanted))
     if deterministic:
         for name, value in CUBLAS.items():
             os.environ.setdefault(name, value)
@@ -32,6 +40,7 @@ def computing(threads: int | Literal["auto"], *, deterministic: bool) -> Iterato
         yield
     finally:
         torch.set_num_threads(threads_before)
+        set_dynamic(dynamic=dynamic_before)
         torch.set_deterministic_debug_mode(mode_before)
         torch.utils.deterministic.fill_uninitialized_memory = filling_before  # type: ignore[attr-defined]
         for name, before in environment_before.items():

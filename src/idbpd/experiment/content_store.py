@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from idbpd.datasets.atomic import replacing
+from idbpd.datasets.partial import replacing
 from idbpd.experiment.provenance import tensors_sha256
 
 logger = logging.getLogger(__name__)

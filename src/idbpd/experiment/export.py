@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from idbpd.datasets.table import TaskTable
 from idbpd.experiment.features import encoded
@@ -25,12 +25,24 @@ def export(
     problem: ProblemParameters,
 ) -> ExportedModel:
     """The trained model as others use it: raw columns in, answers to every task out; and an example of two rows."""
+    return export_network(table, train, encoding, scaling, trained_network(model, train, weights), problem)
+
+
+def export_network(
+    table: TaskTable,
+    train: MultiTaskData,
+    encoding: dict[str, Any],
+    scaling: dict[str, Tensor],
+    network: nn.Module,
+    problem: ProblemParameters,
+) -> ExportedModel:
+    """The same of a network that is there already, perhaps not in the shape that the parameters give it."""
     scale = FeatureScaling(scaling["center"], scaling["scale"])
     criteria = criteria_of(problem)
     losses = [criteria(task).loss for task in train.tasks]
     two = np.arange(2)
     return ExportedModel(
-        network=AnswerNetwork(trained_network(model, train, weights), scale, losses),
+        network=AnswerNetwork(network, scale, losses),
         encoding=encoding,
         tasks=tuple(AnsweredTask.of(task) for task in train.tasks),
         features=torch.from_numpy(encoded(table, two, encoding)).to(train.features.dtype),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from idbpd.redaction import redact
 
 SUFFIX = ".jsonl"
+BEFORE = "before"  # in place of a node: what was said before the first one began
 
 
 class NodeWarning(NamedTuple):
@@ -37,13 +38,18 @@ class NodeWarnings:
             file.write(json.dumps({"moment": moment, "message": redact(message)}) + "\n")
 
     def all(self) -> list[NodeWarning]:
-        """All warnings in the order in which they were given, each once."""
+        """All warnings in the order in which they were given, each once.
+
+        A retraining reads its table before the first node, to see whether it changed, and the node reads it again.
+        """
         found = []
         for path in self._folder.glob(f"*{SUFFIX}"):
             for line in path.read_text(encoding="utf-8").splitlines():
                 entry = json.loads(line)
                 found.append((entry["moment"], NodeWarning(path.name.removesuffix(SUFFIX), entry["message"])))
-        return list(dict.fromkeys(warning for _, warning in sorted(found)))
+        of_nodes = {warning.message for _, warning in found if warning.node != BEFORE}
+        kept = (warning for _, warning in sorted(found) if warning.node != BEFORE or warning.message not in of_nodes)
+        return list(dict.fromkeys(kept))
 
     def _file(self, node: str) -> Path:
         return self._folder / f"{node}{SUFFIX}"

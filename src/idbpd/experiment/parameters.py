@@ -246,6 +246,7 @@ class CalibrationParameters(ParameterBlock):
     threshold: Positive | dict[str, Positive] | None = None
     max_steps: Annotated[int, Field(ge=1)]
     tolerance: Positive
+    preconditioner: bool = True
 
     @field_validator("slack")
     @classmethod

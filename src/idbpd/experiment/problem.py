@@ -143,6 +143,10 @@ class Experiment(Bundle):
         """The experiment in which limited tasks count by their limits alone."""
         return replace(self, problem=self.problem.model_copy(update={"beyond_limits": 0.0}))
 
+    def in_float64(self) -> "Experiment":
+        """The same experiment in float64, in this process: what a certificate is computed with."""
+        return replace(self, compute=self.compute.in_float64_here())
+
     def build(self, data: MultiTaskData, objective: str, thresholds: Mapping[str, float]) -> BuiltProblem:
         """The problem of minimising one task's worst case under the limits of others."""
         return build_problem(data, objective, thresholds, self.model, self.problem, self.compute, self.seed)

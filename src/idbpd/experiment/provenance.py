@@ -26,6 +26,7 @@ SOLVER_CODE = (
     "optim",
     "baselines",
     "mtl",
+    "energy",
     "experiment/calibration.py",
     "experiment/devices.py",
     "experiment/network.py",

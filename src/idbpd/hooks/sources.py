@@ -18,7 +18,7 @@ CREDENTIALS = "credentials"
 LONGEST_NAME = 100
 _NAME = re.compile(r"[^\W_][\w.-]*")
 # Folders next to those of data sets.
-TAKEN = {"benchmark", "reproductions"}
+TAKEN = {"benchmark", "comparisons", "reproductions"}
 # What YAML or Kedro read as a value of another kind.
 NOT_TEXTS = {"yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf", "infinity"}
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s]+", re.IGNORECASE)

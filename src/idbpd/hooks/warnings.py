@@ -8,7 +8,7 @@ from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from idbpd.experiment.node_warnings import NodeWarnings
+from idbpd.experiment.node_warnings import BEFORE, NodeWarnings
 
 ENTRY = "node_warnings"
 PACKAGE = "idbpd"
@@ -23,10 +23,11 @@ class WarningsHook:
 
     @hook_impl
     def before_pipeline_run(self, pipeline: Pipeline, catalog: DataCatalog) -> None:
-        """Listen from now on."""
+        """Listen from now on: hooks that come after this one open the store, and a retraining reads the table."""
         self._stop()
         if ENTRY in pipeline.inputs():
             self._handler = _Keeper(catalog.load(ENTRY))
+            self._handler.begin(BEFORE)
             logging.getLogger(PACKAGE).addHandler(self._handler)
 
     @hook_impl

@@ -44,9 +44,15 @@ def _without(task: Task, logits: Tensor, kept: Tensor, criterion: Criterion) -> 
 
 
 def is_surely_better(
-    measure: str, value: float, other: float, spread: Mapping[str, list[float]], other_spread: Mapping[str, list[float]]
+    measure: str,
+    value: float,
+    other: float,
+    spread: Mapping[str, list[float]],
+    other_spread: Mapping[str, list[float]],
+    *,
+    sure: float = SURE,
 ) -> bool:
-    """Whether a value of a measure is better than another one, by more than chance.
+    """Whether a value of a measure is better than another one, by more than chance: ``sure`` standard errors.
 
     Where the spread is not known, or cannot be (too few samples, a measure that is not defined without a block),
     nothing is sure.
@@ -55,4 +61,4 @@ def is_surely_better(
         return False
     differences = torch.tensor(spread[measure], dtype=torch.float64) - torch.tensor(other_spread[measure])
     error = differences.std().item() / math.sqrt(len(differences))
-    return abs(value - other) > SURE * error
+    return abs(value - other) > sure * error

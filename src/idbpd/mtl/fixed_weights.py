@@ -8,9 +8,11 @@ from torch import Tensor, nn
 
 from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData
+from idbpd.mtl.layer_curvature import LayerCurvature, spread_of
 from idbpd.mtl.passes import Cotangent
 from idbpd.mtl.problem import passes_of
 from idbpd.mtl.weight_decay import WeightDecay
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 
 
@@ -50,6 +52,7 @@ class FixedWeights:
         self._weights = tuple(weights[task.name] for task in tasks)
         self._passes = passes_of(network, data, tasks)
         self._decay = WeightDecay(weight_decay, offsets)
+        self._curvature = LayerCurvature(network, data, tasks, weight_decay)
         self._last: tuple[Tensor, tuple[Tensor, ...]] | None = None
         self._worst: tuple[Tensor, list[Tensor]] | None = None  # a point, and the worst weights of each task there
 
@@ -61,6 +64,22 @@ class FixedWeights:
     def start(self, x: Tensor) -> Maximisers:  # noqa: ARG002
         """There is nothing to maximise over."""
         return Maximisers(None, ())
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        """What the network knows about curvature before the first step."""
+        return self._curvature.at_start(x)
+
+    @torch.no_grad()
+    def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:  # noqa: ARG002
+        """The same with what the losses know at a point."""
+        logits, worst = self._at(evaluation)
+        spreads, counts = [], []
+        for at, criterion in enumerate(self._criteria):
+            size = self._targets[at].shape[1]
+            of_samples = worst[at].to(logits[at]) if self._robust else logits[at].new_full((size,), 1 / size)
+            counts.append(self._weights[at] * of_samples)
+            spreads.append(spread_of(criterion.loss, logits[at], self._targets[at], counts[-1]))
+        return self._curvature.at(evaluation.x, spreads, counts)
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002
@@ -83,20 +102,26 @@ class FixedWeights:
     def differentiate(self, evaluation: Evaluation) -> Gradients:
         """One backward pass over all samples, from where the forward pass of the same point ended."""
         x = evaluation.x
-        if self._last is None or self._worst is None or self._last[0] is not x or self._worst[0] is not x:
-            self.evaluate(x, evaluation.maximisers)
-        assert self._last is not None
-        assert self._worst is not None
-        parts = zip(self._criteria, self._targets, self._weights, self._last[1], strict=True)
+        all_logits, worst = self._at(evaluation)
+        parts = zip(self._criteria, self._targets, self._weights, all_logits, strict=True)
         cotangents = []
         for at, (criterion, targets, weight, logits) in enumerate(parts):
             slope = criterion.loss.slope(logits, targets, dim=0)
             if self._robust:
-                cotangents.append(Cotangent(None, weight * self._worst[1][at].to(slope) * slope))
+                cotangents.append(Cotangent(None, weight * worst[at].to(slope) * slope))
             else:
                 cotangents.append(Cotangent(None, slope / (targets.shape[1] / weight)))
         gradient = self._passes.backward(cotangents).sum(dim=0).to(x.device)
         return Gradients(self._decay.add_slope(gradient, x), x.new_zeros(0, len(x)))
+
+    def _at(self, evaluation: Evaluation) -> tuple[tuple[Tensor, ...], list[Tensor]]:
+        """The logits and the worst weights at an evaluated point: those of the last one, or else of another pass."""
+        x = evaluation.x
+        if self._last is None or self._worst is None or self._last[0] is not x or self._worst[0] is not x:
+            self.evaluate(x, evaluation.maximisers)
+        assert self._last is not None
+        assert self._worst is not None
+        return self._last[1], self._worst[1]
 
     def _forward(self, x: Tensor) -> tuple[Tensor, ...]:
         logits = self._passes.forward(x.to(self._passes.device))

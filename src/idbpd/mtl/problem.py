@@ -9,12 +9,14 @@ from torch import Tensor, nn
 from idbpd.mtl.constant_guess import guess_loss
 from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData, Task
+from idbpd.mtl.layer_curvature import LEAST_FACTOR, LayerCurvature, spread_of
 from idbpd.mtl.module_passes import ModulePasses
 from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.passes import Passes, weighted_cotangent
 from idbpd.mtl.tanh_passes import TanhPasses
 from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.mtl.worst_cases import values_at
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 
 
@@ -72,6 +74,7 @@ class RobustMultiTask:
         self._decay = WeightDecay(weight_decay, offsets)
         self._shares = shares_beyond_limits(beyond_limits, self._tasks, criteria)
         self._dense = self._passes.device.type != "cpu" if dense is None else dense
+        self._curvature = LayerCurvature(network, data, self._tasks, weight_decay)
         self._last: _Forward | None = None
 
     @property
@@ -83,6 +86,24 @@ class RobustMultiTask:
         """Uniform weights: the centre of each simplex."""
         uniform = [torch.full((t.size,), 1 / t.size, dtype=torch.float64, device=x.device) for t in self._tasks]
         return Maximisers(uniform[0], tuple(uniform[1:]))
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        """What the network knows about curvature before the first step."""
+        return self._curvature.at_start(x)
+
+    @torch.no_grad()
+    def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
+        """The same with what the losses know at a point: each task counts by its weight in the Lagrangian."""
+        factors = [1.0, *(sum(pair) for pair in zip(multipliers.tolist(), self._shares, strict=True))]
+        spreads, counts = [], []
+        found = zip(
+            self._criteria, self._logits_at(evaluation), self._targets, evaluation.maximisers.points, strict=True
+        )
+        for (criterion, logits, targets, weights), factor in zip(found, factors, strict=True):
+            assert weights is not None  # every task of this problem has a maximiser
+            counts.append(max(factor, LEAST_FACTOR) * weights.to(logits))
+            spreads.append(spread_of(criterion.loss, logits, targets, counts[-1]))
+        return self._curvature.at(evaluation.x, spreads, counts)
 
     @torch.no_grad()
     def losses(self, x: Tensor) -> tuple[Tensor, ...]:

@@ -29,6 +29,7 @@ count most, while the worst-case error on a second group stays below a limit:
 from idbpd.optim.kkt import KKT
 from idbpd.optim.knowledge import Known
 from idbpd.optim.method import Iterate, Method, Status, Verdict
+from idbpd.optim.module_training import train_module
 from idbpd.optim.oracle import Oracle
 from idbpd.optim.problem import Constraint, Problem
 from idbpd.optim.progress import Progress
@@ -58,4 +59,5 @@ __all__ = [
     "load_state",
     "save_state",
     "solve",
+    "train_module",
 ]

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from idbpd.optim.bounds import Bounds
 from idbpd.optim.deadline import Deadline
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import (
     AscentSteps,
     BoundedOracle,
@@ -16,9 +17,12 @@ from idbpd.optim.oracle import (
     CutOracle,
     Evaluation,
     Gradients,
+    LinearOracle,
+    LinearTerm,
     Maximisers,
     Oracle,
     PeakOracle,
+    PreconditionedOracle,
     PromptOracle,
     TermOracle,
     Verification,
@@ -99,6 +103,21 @@ class _WithPeaks(CountedOracle):
         return self._oracle.peaks(x, term)
 
 
+class _WithLinearTerms(CountedOracle):
+    """Of a `LinearOracle`; each slope counts as one gradient."""
+
+    _oracle: LinearOracle
+
+    def is_linear(self, x: Tensor, term: int) -> bool:
+        return self._oracle.is_linear(x, term)
+
+    def linear(self, x: Tensor, term: int) -> LinearTerm | None:
+        self._deadline.check()
+        found = self._oracle.linear(x, term)
+        self.gradients += 0 if found is None else found.slopes.numel()
+        return found
+
+
 class _WithCurvature(CountedOracle):
     """Of a `CurvedOracle`."""
 
@@ -149,14 +168,28 @@ class _WithBounds(CountedOracle):
         return self._oracle.bounds
 
 
+class _WithInitialMetric(CountedOracle):
+    """Of a `PreconditionedOracle`; asked for now and then, and not counted."""
+
+    _oracle: PreconditionedOracle
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        return self._oracle.initial_metric(x)
+
+    def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
+        return self._oracle.metric_at(evaluation, multipliers)
+
+
 _ABILITIES = (
     (CutOracle, _WithCuts),
     (TermOracle, _WithTerms),
     (PeakOracle, _WithPeaks),
+    (LinearOracle, _WithLinearTerms),
     (CurvedOracle, _WithCurvature),
     (PromptOracle, _WithAttempts),
     (VerifyingOracle, _WithVerification),
     (BoundedOracle, _WithBounds),
+    (PreconditionedOracle, _WithInitialMetric),
 )
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.bounds import Bounds, Sides
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.knowledge import Known
 
 
@@ -163,6 +164,28 @@ class PeakOracle(TermOracle, Protocol):
         ...
 
 
+class LinearTerm(NamedTuple):
+    """A term around one x that is linear in w over a box or a simplex: psi(x, middle) + slopes.(w - middle)."""
+
+    middle: Tensor  # a point of the set
+    halves: Tensor | None  # (n,) float64: half of each side of a box; None for a simplex
+    slopes: Tensor  # (n,) float64: the derivatives in w
+    rows: Tensor  # (n, d): the gradients of the slopes in x
+
+
+@runtime_checkable
+class LinearOracle(TermOracle, Protocol):
+    """An oracle that also knows which terms are linear in y or w over a box, or over a simplex with many corners."""
+
+    def is_linear(self, x: Tensor, term: int) -> bool:
+        """Whether `linear` knows the term."""
+        ...
+
+    def linear(self, x: Tensor, term: int) -> LinearTerm | None:
+        """The term at every point of its set; None where it is not linear, or too large."""
+        ...
+
+
 @runtime_checkable
 class CurvedOracle(TermOracle, Protocol):
     """An oracle that also knows second derivatives."""
@@ -209,6 +232,22 @@ class BoundedOracle(Oracle, Protocol):
     @property
     def bounds(self) -> Bounds | None:
         """The bounds; None where there are none."""
+        ...
+
+
+@runtime_checkable
+class PreconditionedOracle(Oracle, Protocol):
+    """An oracle that knows something about its curvature without being asked for gradients."""
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        """The metric to begin with from ``x``, on its device and in its dtype; None: the identity, for all the run."""
+        ...
+
+    def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
+        """The metric at an evaluated point, asked for now and then; None: that of the start stays.
+
+        ``multipliers`` are on the host.
+        """
         ...
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from idbpd.optim.initial_metric import LayeredMetric, LayerMetric
 from idbpd.optim.kinks.bundle import Bundle
 from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Iterate, Status, Verdict
@@ -31,7 +32,7 @@ from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 from idbpd.optim.scaling import Scaling
 from idbpd.optim.solution import Best, History, RunState
 
-_FORMAT = 6
+_FORMAT = 7
 _FIRST_WORDS = "idbpd state"
 _KINDS: dict[str, type[Any]] = {}
 
@@ -48,7 +49,7 @@ def register(kind: type[Any]) -> type[Any]:
 _OURS: tuple[type[Any], ...] = (
     *(RunState, Best, History, Iterate, Evaluation, Gradients, Maximisers, Residuals, Verdict, Status),
     *(IDBPDState, Phase, EvaluatedPoint, MetricGradients, Metric, Penalty, RestorationMemory, SpeculativeTrial),
-    *(Bundle, Algorithm1State, Scaling),
+    *(Bundle, Algorithm1State, Scaling, LayeredMetric, LayerMetric),
 )
 for _kind in _OURS:
     register(_kind)

@@ -7,6 +7,7 @@ from idbpd.lazy_names import names_from
 if TYPE_CHECKING:
     from idbpd.tracking.benchmark import TrackedCellsDataset
     from idbpd.tracking.champion import ChampionDataset
+    from idbpd.tracking.compared_runs import TrackedRunsDataset
     from idbpd.tracking.hook import TrackingHook
     from idbpd.tracking.inputs import TrackedInputDataset
     from idbpd.tracking.model import TrackedModelDataset
@@ -29,6 +30,7 @@ __all__ = [
     "TrackedInputDataset",
     "TrackedModelDataset",
     "TrackedPointsDataset",
+    "TrackedRunsDataset",
     "TrackingHook",
     "verify_model",
 ]
@@ -46,6 +48,7 @@ __getattr__ = names_from(
         "TrackedInputDataset": "inputs",
         "TrackedModelDataset": "model",
         "TrackedPointsDataset": "points",
+        "TrackedRunsDataset": "compared_runs",
         "TrackingHook": "hook",
         "verify_model": "model_files",
     },

@@ -36,6 +36,7 @@ from idbpd.tracking.stopping import StopHandler
 from idbpd.tracking.store import HTTP_LIMITS, URI_VARIABLE, address, open_store
 from idbpd.validation import validated
 
+READ_ONLY = {"compare"}  # pipelines that look at runs and are none themselves
 MAX_ERROR_LENGTH = 500  # of the tag "error"
 
 logger = logging.getLogger(__name__)
@@ -66,6 +67,10 @@ class TrackingHook:
         folder = self._project_path / self._config.folder
         store = open_store(os.environ.get(URI_VARIABLE) or self._config.tracking_uri, folder, self._config.experiment)
         names = run_params["pipeline_names"] or [DEFAULT]
+        limits = {name: os.environ.get(name, value) for name, value in HTTP_LIMITS.items()}
+        if READ_ONLY.issuperset(names):
+            self._set_environment({URI_VARIABLE: store.uri, **limits})
+            return
         facts = execution_tags(self._project_path)
         header = {
             "store": address(store.uri),
@@ -79,7 +84,6 @@ class TrackingHook:
         }
         execution = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex}"
         self._journal = Journal.begin(folder / OUTBOX / execution, header)
-        limits = {name: os.environ.get(name, value) for name, value in HTTP_LIMITS.items()}
         self._set_environment({EXECUTION_VARIABLE: str(self._journal.folder), URI_VARIABLE: store.uri, **limits})
         send_leftovers(folder / OUTBOX, store.uri)
         # The run of a registered model stays as it is: a retraining is not repeated when nothing has changed.
@@ -94,9 +98,9 @@ class TrackingHook:
     @hook_impl
     def after_pipeline_run(self) -> None:
         """Close the run and print how to open it."""
-        if self._journal is not None:
-            uri = os.environ[URI_VARIABLE]
-            self._end("FINISHED")
+        uri, is_run = os.environ.get(URI_VARIABLE, ""), self._journal is not None
+        self._end("FINISHED")
+        if is_run:
             Console().print(f"all runs: {_how_to_open(uri)}", soft_wrap=True, highlight=False, markup=False)
 
     @hook_impl
@@ -129,6 +133,7 @@ class TrackingHook:
 
     def _end(self, status: str) -> None:
         if self._journal is None:
+            self._restore_environment()
             return
         journal, self._journal = self._journal, None
         if status == "FINISHED" and self._repeatable:
@@ -151,6 +156,7 @@ class TrackingHook:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+        self._environment = {}
 
     def _set_environment(self, variables: dict[str, str]) -> None:
         """Set variables that tell all processes of this execution where to log, and remember the old values."""

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from idbpd.datasets.atomic import replacing
-from idbpd.datasets.partial import partial_path
+from idbpd.datasets.partial import partial_path, replacing
 from idbpd.redaction import redacted
 
 ENTRY = "entry.json"

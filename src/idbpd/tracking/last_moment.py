@@ -1,19 +1,18 @@
 """A process that is killed after its last result, while it ends: its run is complete, but its command failed.
 
 Whoever called the command sees a kill and starts it again, which makes the same child run once more. Then the first
-one is not FINISHED but KILLED, as its caller saw it, so that a result stands only once among the finished runs. A kill
-while the interpreter shuts down, after its exit functions, leaves no trace: that fraction of a second is not covered.
+one is not FINISHED but KILLED, as its caller saw it, so that a result stands only once among the finished runs. The
+note that tells is removed by the last act of the process (`process_end`).
 """
 
-import atexit
 import hashlib
 import json
 import time
 from pathlib import Path
 from typing import Any
 
-from idbpd.datasets.atomic import replacing
-from idbpd.datasets.partial import is_abandoned, owned_name
+from idbpd.datasets.partial import is_abandoned, owned_name, replacing
+from idbpd.process_end import at_the_very_end
 from idbpd.tracking.journal import Journal
 
 DAY = 24 * 3600.0
@@ -26,7 +25,7 @@ def leave_note(folder: Path, journal: Journal) -> None:
     runs = [{"key": key, "name": key, "tags": {}, "started": 0} for key in journal.runs]
     with replacing(path) as partial:
         partial.write_text(json.dumps({"command": _digest(journal), "runs": runs}), encoding="utf-8")
-    atexit.register(path.unlink, missing_ok=True)
+    at_the_very_end(lambda: path.unlink(missing_ok=True))
 
 
 def close_repeated(folder: Path, journal: Journal) -> None:

@@ -17,8 +17,7 @@ from mlflow.types import ColSpec, DataType, Schema
 from mlflow.types.schema import AnyType
 from safetensors.torch import save_file
 
-from idbpd.datasets.atomic import replacing
-from idbpd.datasets.partial import partial_path, temporary_folder
+from idbpd.datasets.partial import partial_path, replacing, temporary_folder
 from idbpd.experiment.features import encoding
 from idbpd.mtl import AnsweredTask, ExportedModel
 from idbpd.tracking.model_files import COMPILED, WHY_COMPILED, model_tags

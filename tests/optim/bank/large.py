@@ -1,6 +1,7 @@
 """Problems with many variables, or with many worst cases at once, and random semi-infinite ones."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -73,10 +74,13 @@ def enclosing_ball(n: int = 100_000) -> Large:
     return Large(problem, start, 1 - 1 / corners)
 
 
-LARGE = {
+LARGE: dict[str, Callable[[], Large]] = {
     "goffin": goffin,
     "box over a simplex": box_over_a_simplex,
     "l1 ball": projection_onto_an_l1_ball,
+    "l1 ball of 100": lambda: projection_onto_an_l1_ball(100),
+    "l1 ball of 1000": lambda: projection_onto_an_l1_ball(1000),
+    "large box over a simplex": lambda: box_over_a_simplex(150),
     "weighted projection": weighted_projection,
     "enclosing ball": enclosing_ball,
 }

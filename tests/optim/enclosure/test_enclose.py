@@ -31,6 +31,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "norm": lambda w: torch.linalg.vector_norm(A @ w - X),
     "norm of one": lambda w: (w * X).norm(p=1),
     "norm method": lambda w: torch.linalg.norm(A @ w - X) ** 2,
+    "of a shape": lambda w: ((torch.ones_like(w) + w.sin()) * torch.full_like(w, 2.0) + w.new_zeros(3)).sum(),
     "max": lambda w: (w * X).max(),
     "max along": lambda w: torch.outer(w, X).max(dim=1).values.sum(),
     "amin": lambda w: (A @ w).amin(),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from idbpd.optim.oracle import Gradients
-from idbpd.optim.quasi_newton.lbfgs import Step, identity, learn_pair, learn_scale
+from idbpd.optim.quasi_newton.lbfgs import Step, learn_pair, learn_scale, without_pairs
 
 
 def dense(scale: float, pairs: list[tuple[Tensor, Tensor]]) -> Tensor:
@@ -29,7 +29,7 @@ def test_apply_is_the_dense_formula(d: int, count: int, seed: int, size: float) 
     A = torch.randn(d, d, generator=generator, dtype=torch.float64)
     hessian = A @ A.T + 0.1 * torch.eye(d, dtype=torch.float64)
     pairs = []
-    metric = identity(torch.zeros(d, dtype=torch.float64))
+    metric = without_pairs(torch.zeros(d, dtype=torch.float64))
     memory = 5
     for _ in range(count):
         s = size * torch.randn(d, generator=generator, dtype=torch.float64)
@@ -55,7 +55,7 @@ def test_pair_is_learnt_from_the_lagrangian() -> None:
     s = -(f + 0.5 * g) * x  # a step of length 1 in the identity metric
 
     metric = learn_pair(
-        identity(x), Step(s, weights, 1.0, gradients(f * x, g * x), gradients(f * (x + s), g * (x + s))), 5
+        without_pairs(x), Step(s, weights, 1.0, gradients(f * x, g * x), gradients(f * (x + s), g * (x + s))), 5
     ).metric
 
     hessian = torch.tensor([2.0, 5.0]).double()
@@ -69,7 +69,7 @@ def test_negative_or_no_curvature_lengthens_the_next_step(curvature: float) -> N
     s = -v
     step = Step(s, torch.ones(1, dtype=torch.float64), 1.0, gradients(v), gradients(v + curvature * s))
 
-    metric = learn_pair(identity(x), step, 5).metric
+    metric = learn_pair(without_pairs(x), step, 5).metric
 
     along = float(metric.apply(v.unsqueeze(0))[0] @ v)
     assert along == pytest.approx(10)
@@ -80,7 +80,7 @@ def test_rounding_teaches_nothing() -> None:
     tiny = 1e-9
     step = Step(-tiny * v, torch.ones(1, dtype=torch.float64), tiny, gradients(v), gradients(v - 5e-8))
 
-    learnt = learn_pair(identity(v, 0.7), step, 5)
+    learnt = learn_pair(without_pairs(v, 0.7), step, 5)
 
     assert not bool(learnt.kept)
     torch.testing.assert_close(learnt.metric.apply(v.unsqueeze(0)), 0.7 * v.unsqueeze(0))  # its pair is empty
@@ -92,7 +92,7 @@ def test_step_size_follows_the_local_curvature() -> None:
     def scale(curvature: float) -> float:
         s = -0.1 * v
         step = Step(s, torch.ones(1, dtype=torch.float64), 1.0, gradients(v), gradients(v + curvature * s))
-        return float(learn_scale(identity(v, 0.1), step).metric.scale)
+        return float(learn_scale(without_pairs(v, 0.1), step).metric.scale)
 
     assert scale(100.0) == pytest.approx(1 / 200)
     assert scale(0.1) == pytest.approx(2**0.5 * 0.1)

@@ -115,7 +115,7 @@ def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess(tmp_path:
         {"tasks": {}},
         study_worst_case(
             *_table(train, test), train, test, NUMBERS, weights, certificate, MODEL, PROBLEM, SPLIT, SHOWN
-        ),
+        )[0],
         NodeWarnings(tmp_path),
         {},
         tmp_path,

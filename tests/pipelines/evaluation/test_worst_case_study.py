@@ -46,7 +46,8 @@ def _study(worst_case: object, *, hardest: int = 4, test_fraction: float = 0.5) 
     problem = ProblemParameters.model_validate({"weight_decay": 0.0, "worst_case": worst_case})
     split = SplitParameters(test_fraction=test_fraction, seed=0)
     shown = EvaluationParameters(hardest_samples=hardest)
-    return study_worst_case(table, rows, train, test, encoding, weights, CERTIFICATE, MODEL, problem, split, shown)
+    study, _ = study_worst_case(table, rows, train, test, encoding, weights, CERTIFICATE, MODEL, problem, split, shown)
+    return study
 
 
 def _part(table: TaskTable, rows: Tensor, encoding: dict[str, Any]) -> MultiTaskData:

@@ -12,9 +12,11 @@ from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.claims import judged
 from idbpd.pipelines.report.curves import curve
 from idbpd.pipelines.report.figures import draw_figures
+from idbpd.pipelines.report.html import write_html
 from idbpd.pipelines.report.page import write_page
 from idbpd.pipelines.report.parameters import ReportParameters
 from idbpd.pipelines.report.profile import profiles
+from idbpd.pipelines.report.rivals import standings
 from idbpd.pipelines.report.tables import over_seeds, summarise
 
 METHODS = ("idbpd", "idbpd_paper", "idbpd_theorem2", "cooper_adam", "discretization_cooper")
@@ -196,3 +198,26 @@ def test_the_figures_show_the_methods_of_the_papers_experiments(cells: list[Benc
         "discretization, Cooper",
     ]
     assert drawn["chd49_paper_weights.svg"] == [*own, *(f"GDMA, rho = {rho}" for rho in (1, 2, 5, 10))]
+
+
+def test_the_best_method_is_better_by_the_sign_test_or_not_at_all() -> None:
+    cells = [_cell("idbpd", seed=seed, objective=1.0) for seed in range(6)]
+    cells += [_cell("cooper_adam", seed=seed, objective=1.1) for seed in range(6)]
+    found = standings(cells)
+    assert found is not None
+    assert (found.best, found.first, found.problems, found.is_sure) == ("idbpd", 6, 6, True)
+    few = standings([cell for cell in cells if int(cell.tags["seed"]) < 4])  # 4 of 4 happen by chance in one of 16
+    assert few is not None
+    assert not few.is_sure
+    assert standings([cell for cell in cells if cell.tags["method"] == "idbpd"]) is None
+
+
+def test_the_html_page_says_who_is_best_and_has_every_place_and_method() -> None:
+    cells = [_cell("idbpd", seed=seed, setting=setting, objective=1.0) for seed in (0, 1) for setting in ("paper", "x")]
+    cells += [_cell("cooper_adam", seed=0, objective=1.1), _cell("gdma_rho1", seed=0, violation=0.5)]
+    page = write_html(cells)
+    assert "MOST OFTEN BEST: idbpd" in page
+    assert "No method has a lower objective in 4 of 4 problems" in page
+    assert page.count('class="walkable"') == 2
+    assert all(page.count(method) > 3 for method in ("idbpd", "cooper_adam", "gdma_rho1"))
+    assert "ONE METHOD" in write_html(cells[:1])

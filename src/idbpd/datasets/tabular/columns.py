@@ -54,14 +54,20 @@ class Roles:
 
 def frame_to_table(frame: pd.DataFrame, origin: Origin) -> TaskTable:
     """Convert a data frame: columns ``label:<name>`` are labels, the column ``group`` names groups."""
-    names = [str(name) for name in frame.columns]
+    columns = frame_columns(frame, origin)
+    names = columns.column_names
     roles = Roles(
         labels=[name for name in names if name.startswith(LABEL_PREFIX)],
         group=GROUP_COLUMN if GROUP_COLUMN in names else None,
     )
-    require_names(names, origin)
-    columns = pa.table({name: _arrow(frame.iloc[:, at]) for at, name in enumerate(names)})
     return columns_to_table(columns, roles, origin)
+
+
+def frame_columns(frame: pd.DataFrame, origin: Origin) -> pa.Table:
+    """The columns of a data frame, as those of a file."""
+    names = [str(name) for name in frame.columns]
+    require_names(names, origin)
+    return pa.table({name: _arrow(frame.iloc[:, at]) for at, name in enumerate(names)})
 
 
 def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTable:

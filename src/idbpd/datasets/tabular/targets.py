@@ -73,7 +73,7 @@ def _single(block: TaskBlock, values: Values, origin: Origin) -> tuple[Target, s
         raise DataError(f"{task} has no value in any row")
     if len(words) == 1:
         raise DataError(f"{task} is {words[0]!r} in all {known} rows that have a value; a task needs two values")
-    kind = block.kind or _inferred(block, values, task)
+    kind = block.kind or inferred_kind(block, values, task)
     if kind == "number":
         return _number(block, values, origin)
     if kind == "binary":
@@ -100,7 +100,8 @@ def _single(block: TaskBlock, values: Values, origin: Origin) -> tuple[Target, s
     return Target(block.name, "classes", words, matrix, options=block.options), told
 
 
-def _inferred(block: TaskBlock, values: Values, task: str) -> Kind:
+def inferred_kind(block: TaskBlock, values: Values, task: str) -> Kind:
+    """The kind of a task that states none, from the values of its column; ``task`` names both in errors."""
     words = values.distinct[1]
     if block.positive is not None or len(words) == 2:
         return "binary"

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from idbpd.datasets import MultiTaskDataset
+from idbpd.datasets.task_file import load_tasks
 from idbpd.errors import DataError
 from idbpd.experiment.network import build_network
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters
@@ -63,7 +63,7 @@ class Poser:
             raise DataError(f"{path} is not on this node; {where}")
         if not self._is_home and file_sha256(Path(path)) != sha256:
             raise DataError(f"{path} on this node has other data than that of the run (SHA-256)")
-        whole = MultiTaskDataset(filepath=path).load()
+        whole = load_tasks(Path(path))
         owner = deal(whole.tasks, len(whole.features), dist.get_world_size())
         return whole, shard_of(whole, owner, dist.get_rank())
 

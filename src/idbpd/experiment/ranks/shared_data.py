@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from idbpd.datasets import MultiTaskDataset
+from idbpd.datasets.task_file import save_tasks
 from idbpd.mtl import MultiTaskData
 
 KEPT = 3  # tables on disk: a search goes back and forth between few
@@ -28,7 +28,7 @@ class SharedData:
         """The file with these data, and its SHA-256, which is also its name."""
         if self._latest is None or self._latest[0] is not data:
             new = self._folder / "new.safetensors"
-            MultiTaskDataset(filepath=str(new)).save(data)
+            save_tasks(data, new)
             path = new.rename(self._folder / f"{file_sha256(new)}.safetensors")
             self._written = [*(one for one in self._written if one != path), path]
             for old in self._written[:-KEPT]:

@@ -71,6 +71,8 @@ def _indicators(target: Target) -> NDArray[np.int8]:
 
 
 def _stratified(balanced: NDArray[np.int8], test_fraction: float, seed: int) -> tuple[Rows, Rows]:
+    if balanced.shape[1] == 1:
+        balanced = np.hstack([balanced, 1 - balanced])  # the splitter takes no single column
     splitter = MultilabelStratifiedShuffleSplit(n_splits=1, test_size=test_fraction, random_state=seed % 2**32)
     train, test = next(splitter.split(np.zeros((len(balanced), 1)), balanced))
     return train, test

@@ -18,7 +18,7 @@ from idbpd.experiment.splitting.duplicates import say_duplicates
 from idbpd.experiment.splitting.fingerprint import data_sha256, split_sha256
 from idbpd.experiment.splitting.grouping import Grouping, grouping_of, require_groups, say_groups
 from idbpd.experiment.splitting.row_split import TEST, Part, split_rows
-from idbpd.experiment.splitting.task_targets import task_targets
+from idbpd.experiment.splitting.task_targets import require_a_limited_task, task_targets
 from idbpd.mtl import FeatureScaling, Meaning, MultiTaskData, Task, fit_scaling
 
 logger = logging.getLogger(__name__)
@@ -53,6 +53,12 @@ class TableSplit(NamedTuple):
 def split(table: TaskTable, division: Division) -> TableSplit:
     """Training and test data of the tasks, how their features were made, their rows, and the fingerprint of all."""
     targets = task_targets(table, division)
+    require_a_limited_task(targets)
+    return split_tasks(table, targets, division)
+
+
+def split_tasks(table: TaskTable, targets: list[Target], division: Division) -> TableSplit:
+    """`split`, of these tasks, which may be one without a limit."""
     fraction = division.split.test_fraction
     train_rows, test_rows = split_rows(table, fraction, division.split.seed)
     train, test, scaling, encoding, groupings = make_parts(table, targets, (train_rows, test_rows), division)

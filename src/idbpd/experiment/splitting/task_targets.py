@@ -31,9 +31,6 @@ def task_targets(table: TaskTable, division: Division) -> list[Target]:
     with all labels.
     """
     targets = _targets(table, division)
-    if len(targets) < 2:
-        found = f"there is one task, {targets[0].task!r}" if targets else "there are no tasks"
-        raise ConfigurationError(f"{found}; it takes one to improve and at least one more that keeps a limit")
     for target in targets:
         if _NAME.fullmatch(target.task) is None:
             raise ConfigurationError(
@@ -44,6 +41,13 @@ def task_targets(table: TaskTable, division: Division) -> list[Target]:
     first = _position(targets, division.priority, "priority") if division.priority is not None else 0
     ordered = [targets[first], *targets[:first], *targets[first + 1 :]]
     return _with_options(ordered, division.tasks.root)
+
+
+def require_a_limited_task(targets: Sequence[Target]) -> None:
+    """Refuse tasks of which none would keep a limit."""
+    if len(targets) < 2:
+        found = f"there is one task, {targets[0].task!r}" if targets else "there are no tasks"
+        raise ConfigurationError(f"{found}; it takes one to improve and at least one more that keeps a limit")
 
 
 def _targets(table: TaskTable, division: Division) -> list[Target]:

@@ -16,6 +16,8 @@ from torch.utils._pytree import tree_map
 from idbpd.optim.enclosure.rewritten import CONDITIONAL, REWRITTEN, reduced
 
 _MOST_OPERATIONS = 2_000  # beyond, reading them costs more than it is worth
+# Their values follow from the shape of the argument alone.
+_OF_SHAPE = frozenset(f"aten::{name}" for name in ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones"))
 _IN_PLACE = {"aten::squeeze_": torch.ops.aten.squeeze, "aten::unsqueeze_": torch.ops.aten.unsqueeze}
 
 
@@ -92,6 +94,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if simpler is not NotImplemented:
                 return simpler
         out = func(*args, **kwargs)
+        if name in _OF_SHAPE:
+            return out
         found = False
 
         def referred(item: Any) -> Any:

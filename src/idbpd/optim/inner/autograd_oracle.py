@@ -17,7 +17,7 @@ from idbpd.optim.inner.term_maxima import TermMaxima
 from idbpd.optim.inner.terms import Term, stated_maximum, terms_of, verified
 from idbpd.optim.knowledge import Known
 from idbpd.optim.layout import Layout
-from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers, Verification
+from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, LinearTerm, Maximisers, Verification
 from idbpd.optim.paper.fixed_ascent import ascend
 from idbpd.optim.problem import Problem
 from idbpd.optim.scaling import Scaling
@@ -166,6 +166,14 @@ class AutogradOracle:
     def peaks(self, x: Tensor, term: int) -> list[Tensor]:
         """The local maximisers at ``x``, as far as they are known."""
         return self._maxima.peaks(x, term) if term < len(self._terms) else []
+
+    def is_linear(self, x: Tensor, term: int) -> bool:
+        """Whether the term is linear over a box that is not too large."""
+        return term < len(self._terms) and self._maxima.is_linear(x, term)
+
+    def linear(self, x: Tensor, term: int) -> LinearTerm | None:
+        """The term at every point of its box, where it is linear."""
+        return self._maxima.linear(x, term) if term < len(self._terms) else None
 
     def curvature(
         self, x: Tensor, terms: Sequence[int], points: Sequence[Tensor | None], weights: Sequence[float]

@@ -118,9 +118,25 @@ def _gradient(value: Tensor, leaf: Tensor, keep_graph: bool = False, again: bool
     return torch.zeros_like(leaf) if gradient is None else gradient
 
 
+def mixed_derivatives(
+    function: Callable[[Tensor, Tensor], Tensor], x: Tensor, point: Tensor
+) -> tuple[Tensor, Tensor] | None:
+    """The gradient in the point, (n,) float64, and how each of its entries changes with x, (n, d); None where the
+    function can be differentiated only once.
+    """
+    with torch.enable_grad():
+        variable, leaf = x.detach().requires_grad_(True), point.detach().requires_grad_(True)
+        gradient = _gradient(function(variable, leaf), leaf, keep_graph=True)
+        slopes = gradient.detach().flatten().double()
+        if not gradient.requires_grad:
+            return slopes, x.new_zeros(slopes.numel(), x.numel())
+        rows = _rows(gradient, variable)
+    return None if rows is None else (slopes, rows.reshape(slopes.numel(), x.numel()).detach())
+
+
 def _rows(gradient: Tensor, leaf: Tensor) -> Tensor | None:
     """The gradients of all entries of ``gradient``, in one pass where that can be; None where there are none."""
-    n = leaf.numel()
+    n = gradient.numel()
     if n > _FEW:
         units = torch.eye(n, dtype=gradient.dtype, device=gradient.device).reshape(n, *gradient.shape)
         try:
@@ -129,7 +145,7 @@ def _rows(gradient: Tensor, leaf: Tensor) -> Tensor | None:
                 (rows,) = torch.autograd.grad(
                     gradient, leaf, units, retain_graph=True, allow_unused=True, is_grads_batched=True
                 )
-            return torch.zeros_like(units) if rows is None else rows
+            return leaf.new_zeros(n, *leaf.shape) if rows is None else rows
         except Exception:  # a backward pass that takes no batch may fail in any way; one by one it may do
             pass
     try:

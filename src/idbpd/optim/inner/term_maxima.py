@@ -10,15 +10,18 @@ from idbpd.optim.device_reads import is_here
 from idbpd.optim.enclosure.degree import degree_of
 from idbpd.optim.enclosure.tape import record
 from idbpd.optim.inner.exact import exact_maximum
-from idbpd.optim.inner.function import InnerFunction, Maximum, PointFunction
+from idbpd.optim.inner.function import InnerFunction, Maximum, PointFunction, mixed_derivatives
 from idbpd.optim.inner.known_numbers import KnownNumbers, TermValue
 from idbpd.optim.inner.maximise import climb
 from idbpd.optim.inner.quadratic_over_ball import over_ball
 from idbpd.optim.inner.terms import Term
-from idbpd.optim.sets import Ball, ConvexSet, Simplex
+from idbpd.optim.oracle import LinearTerm
+from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex
 
 _REMEMBERED = 20  # worst cases per term
 _CORNERS, _MOST_CORNERS = 200, 5_000  # of a simplex: looked at as worst cases, and at most in all
+
+_MOST_SIDES, _MOST_NUMBERS = 2_000, 4_000_000  # of a set that models know as a whole; gradients of all its slopes
 
 
 class TermMaxima:
@@ -74,12 +77,35 @@ class TermMaxima:
         """
         over = self._terms[i].over
         is_linear = self._degrees[i] == 1.0 and is_here(x)
-        if isinstance(over, Simplex) and is_linear and over.n <= _MOST_CORNERS:
+        if isinstance(over, Simplex) and is_linear and over.n <= _MOST_CORNERS and not self.is_linear(x, i):
             gradient = InnerFunction(lambda point: self._value(x, i, point)).local(over.centre(x)).gradient
             highest = gradient.argsort(descending=True)[:_CORNERS]
             corners = torch.zeros(highest.numel(), over.n, dtype=x.dtype)
             return list(corners.scatter_(1, highest.unsqueeze(1), 1.0).unbind())
         return self.numbers.peaks(x, i)
+
+    def is_linear(self, x: Tensor, i: int) -> bool:
+        """Whether the term is linear over a box, or over a simplex with so many corners that they are no `peaks`, that
+        is not too large.
+        """
+        over = self._terms[i].over
+        if over is None or self._degrees[i] != 1.0 or not (over.is_bounded and is_here(x)):
+            return False
+        n = over.dimension
+        is_kind = (isinstance(over, Box) and n > 1) or (isinstance(over, Simplex) and n > _CORNERS)
+        return is_kind and n <= _MOST_SIDES and n * x.numel() <= _MOST_NUMBERS
+
+    def linear(self, x: Tensor, i: int) -> LinearTerm | None:
+        """The term at every point of its set, where it is linear and not too large."""
+        if not self.is_linear(x, i):
+            return None
+        over = self._over(i)
+        middle = over.centre(x)
+        found = mixed_derivatives(lambda x, point: self._value(x, i, point), x, middle)
+        if found is None:
+            return None
+        halves = 0.5 * (over.high - over.low).flatten().to("cpu", torch.float64) if isinstance(over, Box) else None
+        return LinearTerm(middle, halves, *found)
 
     def remember(self, i: int, point: Tensor) -> None:
         """A worst case that only a verification has found."""

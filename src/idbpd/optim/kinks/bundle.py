@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import index, number, read, truth
-from idbpd.optim.oracle import Evaluation, Gradients, Maximisers, TermOracle
+from idbpd.optim.oracle import Evaluation, Gradients, LinearOracle, Maximisers, TermOracle
 from idbpd.optim.qp.active_set import Group
 
 _SAME = 1e-9  # relative difference of two points below which they are one; in float32 only equal ones are
@@ -73,11 +73,11 @@ class Bundle(NamedTuple):
         """The rows of the constraints only."""
         return self.kept([row for row, term in enumerate(self.terms) if term > 0])
 
-    def trimmed(self) -> "Bundle | None":
-        """Without rows that have not been used for long; None when one row per term is left."""
+    def trimmed(self, *, at_least_one: bool = False) -> "Bundle | None":
+        """Without rows that have not been used for long; None when one row per term is left, unless that counts."""
         first = self.first_rows()
         rows = [row for row, unused in enumerate(self.unused) if unused <= _UNUSED or row in first]
-        return self.kept(rows) if len(rows) > len(first) else None
+        return self.kept(rows) if len(rows) > len(first) or at_least_one else None
 
     def aged(self, weights: Tensor) -> "Bundle":
         """With the steps since each row had weight counted, after a step with these weights."""
@@ -138,7 +138,9 @@ class Bundle(NamedTuple):
         ends = [(self.points[first], self.points[second]) for first, second in pairs]
         distances, on_way = read(_distances(ends, self.gradients), _on_way(oracle, x, terms, ends))
         one, other = (self.values[[pair[side] for pair in pairs]] for side in (0, 1))
-        return _have_moved(distances, one, other, on_way, torch.finfo(x.dtype).eps).tolist()
+        have_moved = _have_moved(distances, one, other, on_way, torch.finfo(x.dtype).eps).tolist()
+        # The worst cases of a linear term do not move, they change places: even close ones are two.
+        return [is_so and not is_linear(oracle, x, term) for is_so, term in zip(have_moved, terms, strict=True)]
 
     def grown(self, oracle: TermOracle, x: Tensor, trial: "RefusedTrial") -> "Bundle | None":
         """With those worst cases of a refused trial that explain the refusal; None when there is none.
@@ -260,6 +262,11 @@ def _distances(pairs: Sequence[_Ends], like: Tensor) -> Tensor:
             for one, other in pairs
         ]
     )
+
+
+def is_linear(oracle: TermOracle, x: Tensor, term: int) -> bool:
+    """Whether a term is known to be linear in y or w over a box."""
+    return isinstance(oracle, LinearOracle) and oracle.is_linear(x, term)
 
 
 def _on_way(oracle: TermOracle, x: Tensor, terms: Sequence[int], pairs: Sequence[_Ends]) -> Tensor:

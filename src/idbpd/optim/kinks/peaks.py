@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import is_here
-from idbpd.optim.kinks.bundle import Bundle, linearised
+from idbpd.optim.kinks.bundle import Bundle, is_linear, linearised
 from idbpd.optim.oracle import Evaluation, Oracle, PeakOracle
 
 _SAME = 1e-6  # relative distance
@@ -29,6 +29,9 @@ def tracked(bundle: Bundle, oracle: Oracle, x: Tensor) -> tuple[Bundle, list[int
     into, kept = list(range(len(points))), list[int]()
     for term in sorted(set(bundle.terms)):
         rows = bundle.rows_of(term)
+        if is_linear(oracle, x, term):  # its worst cases change places instead of moving
+            kept += rows
+            continue
         are_same = _are_same([points[row] for row in rows], [points[row] for row in rows])
         for place, row in enumerate(rows):
             first = rows[are_same[place].index(True)] if points[row] is not None else row

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import Gradients
 
 # Powell: s'y is kept at least this share of s'Bs. Curvature along constraints may be negative.
@@ -17,9 +18,10 @@ _DAMPING = 0.1
 
 
 class Metric(NamedTuple):
-    """H as ``scale`` times the identity, corrected by the pairs (s, y) = (step, change of the Lagrangian's gradient).
+    """H as ``scale`` times H0, corrected by the pairs (s, y) = (step, change of the Lagrangian's gradient).
 
-    Pairs are stored divided by sqrt(s'y), which leaves H unchanged and keeps the small triangular systems well scaled.
+    H0 is what the oracle knows about curvature before the first step, or the identity. Pairs are stored divided by
+    sqrt(s'y), which leaves H unchanged and keeps the small triangular systems well scaled.
     """
 
     scale: Tensor  # float64 scalar
@@ -27,19 +29,26 @@ class Metric(NamedTuple):
     changes: Tensor  # (m, d) rows y_i
     cross: Tensor  # (m, m) s_i'y_j, float64
     gram: Tensor  # (m, m) y_i'y_j, float64
+    initial: InitialMetric | None = None  # H0; None: the identity
 
     def apply(self, vectors: Tensor) -> Tensor:
         """H v for every row v, by the two-loop recursion written with matrix products so that all rows go at once."""
         m = self.steps.shape[0]
         scale = self.scale.to(vectors.dtype)
         if m == 0:
-            return scale * vectors
+            return scale * (vectors if self.initial is None else self.initial.apply(vectors))
         S, Y, R = self.steps, self.changes, self.cross.triu()
         p, q = (S @ vectors.T).to(torch.float64), (Y @ vectors.T).to(torch.float64)
         a = torch.linalg.solve_triangular(R, p, upper=True)
-        rest = self.cross.diagonal().unsqueeze(1) * a - self.scale * (q - self.gram @ a)
+        left = vectors - a.T.to(Y.dtype) @ Y
+        if self.initial is None:
+            seen = q - self.gram @ a
+        else:
+            left = self.initial.apply(left)
+            seen = (Y @ left.T).to(torch.float64)
+        rest = self.cross.diagonal().unsqueeze(1) * a - self.scale * seen
         b = torch.linalg.solve_triangular(R.T, rest, upper=False)
-        result: Tensor = scale * (vectors - a.T.to(Y.dtype) @ Y) + b.T.to(S.dtype) @ S
+        result: Tensor = scale * left + b.T.to(S.dtype) @ S
         return result
 
     def updated(self, s: Tensor, y: Tensor, sy: Tensor, scale: Tensor, kept: Tensor, memory: int) -> "Metric":
@@ -60,15 +69,15 @@ class Metric(NamedTuple):
         row = torch.cat([row[:-1], torch.where(kept, row[-1:], 1.0)])
         cross = torch.cat([torch.cat([self.cross[keep, keep], column[:-1, None]], 1), row[None, :]])
         gram = torch.cat([torch.cat([self.gram[keep, keep], square[:-1, None]], 1), square[None, :]])
-        return Metric(torch.where(kept, scale, self.scale), S, Y, cross, gram)
+        return Metric(torch.where(kept, scale, self.scale), S, Y, cross, gram, self.initial)
 
 
-def identity(like: Tensor, scale: float | Tensor = 1.0) -> Metric:
-    """``scale`` times the identity, for points like ``like``."""
+def without_pairs(like: Tensor, scale: float | Tensor = 1.0, initial: InitialMetric | None = None) -> Metric:
+    """``scale`` times H0, by default the identity, for points like ``like``."""
     none, small = like.new_zeros((0, like.numel())), torch.zeros((0, 0), dtype=torch.float64, device=like.device)
     if not isinstance(scale, Tensor):
         scale = torch.full((), scale, dtype=torch.float64, device=like.device)
-    return Metric(scale, none, none, small, small)
+    return Metric(scale, none, none, small, small, initial)
 
 
 def newton(hessian: Tensor, like: Tensor, flat: float) -> Metric:
@@ -116,7 +125,10 @@ def learn_pair(metric: Metric, step: Step, memory: int) -> LearntMetric:
     # Where the metric promised a change that could be measured, and there is none, there is as good as no curvature.
     unseen = yy <= blur
     sy = torch.where(unseen, 0.0, sy)
-    scale = torch.where(sy > 1e-8 * (ss * yy).sqrt(), sy / yy, metric.scale)
+    bent = yy
+    if metric.initial is not None:
+        bent = y.to(torch.float64) @ metric.initial.apply(y.unsqueeze(0))[0].to(torch.float64)
+    scale = torch.where(sy > 1e-8 * (ss * yy).sqrt(), sy / bent, metric.scale)
     theta = torch.where(sy < _DAMPING * sBs, (1 - _DAMPING) * sBs / (sBs - sy), 1.0).to(v.dtype)
     y = theta * torch.where(unseen, 0.0, y) - (1 - theta) * t * v
     # A step too short to measure teaches nothing.
@@ -132,7 +144,7 @@ def learn_scale(metric: Metric, step: Step) -> LearntMetric:
     _, _, (ss, _, yy, *_) = _changes(step)
     grown = math.sqrt(2) * metric.scale * step.t
     scale = torch.where(yy > 0, torch.minimum(grown, 0.5 * (ss / yy).sqrt()), grown)
-    return LearntMetric(identity(step.s, scale), torch.ones_like(scale, dtype=torch.bool))
+    return LearntMetric(without_pairs(step.s, scale), torch.ones_like(scale, dtype=torch.bool))
 
 
 def _changes(step: Step) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.device_reads import read, truth
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.kinks.bundle import Bundle, bundle_at
 from idbpd.optim.kinks.certificate import STRICTNESS, best_certificate
+from idbpd.optim.kinks.saddle_points import with_saddle_points
 from idbpd.optim.method import Iterate, Status, Verdict
 from idbpd.optim.oracle import (
     Evaluation,
@@ -28,9 +30,9 @@ from idbpd.optim.oracle import (
 )
 from idbpd.optim.quasi_newton import restoration
 from idbpd.optim.quasi_newton.arc_search import MissingRow
-from idbpd.optim.quasi_newton.lbfgs import LearntMetric, identity
+from idbpd.optim.quasi_newton.lbfgs import LearntMetric, without_pairs
 from idbpd.optim.quasi_newton.penalty import Penalty
-from idbpd.optim.quasi_newton.point import Arrival, EvaluatedPoint, MetricGradients, arrive, in_scaled_identity
+from idbpd.optim.quasi_newton.point import Arrival, EvaluatedPoint, MetricGradients, arrive, in_initial_metric
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
 _HIDDEN_STEPS = 30  # steps whose gain rounding hides, without a better residual, before the run ends
@@ -69,6 +71,7 @@ class IDBPDState(NamedTuple):
     penalty: Penalty
     floor: float  # an objective below this counts as unbounded
     best_worst: float  # the least worst residual so far
+    steps_in_metric: int = 0  # since H0 was first asked for
     flat: float = 1.0  # an exact metric in directions without curvature
     bundle: Bundle | None = None  # the worst cases of the model, where it has more than one row per term
     certified: Iterate | None = None  # the point with the certificate of the bundle, if that is valid
@@ -85,26 +88,31 @@ class IDBPDState(NamedTuple):
         """The worst residual of the point, with one or with several worst cases."""
         return min(self.point.worst, self.bundle_worst)
 
+    @property
+    def initial(self) -> InitialMetric | None:
+        """The metric H0 that pairs build on; None: the identity."""
+        return self.in_metric.metric.initial
 
-def new_point(oracle: Oracle, evaluation: Evaluation, around: Tensor) -> Arrival:
-    """An evaluated point that no step led to, in the identity metric."""
-    metric = identity(evaluation.x)
+
+def new_point(oracle: Oracle, evaluation: Evaluation, around: Tensor, initial: InitialMetric | None) -> Arrival:
+    """An evaluated point that no step led to, in the metric H0."""
+    metric = without_pairs(evaluation.x, initial=initial)
     kept = torch.ones((), dtype=torch.bool, device=evaluation.x.device)
     gradients = oracle.differentiate(evaluation)
     return arrive(evaluation, gradients, around, LearntMetric(metric, kept), metric, bounds=bounds_of(oracle))
 
 
-def visit(oracle: Oracle, x: Tensor, warm: Maximisers, around: Tensor) -> Arrival:
+def visit(oracle: Oracle, x: Tensor, warm: Maximisers, around: Tensor, initial: InitialMetric | None) -> Arrival:
     """Evaluate a point that no step led to, with one wait if the inner maxima do not want more."""
-    arrival = new_point(oracle, attempt(oracle, x, warm), around)
+    arrival = new_point(oracle, attempt(oracle, x, warm), around, initial)
     if not (arrival.is_open and isinstance(oracle, PromptOracle)):
         return arrival
-    return new_point(oracle, oracle.complete(arrival.point.evaluation, warm), around)
+    return new_point(oracle, oracle.complete(arrival.point.evaluation, warm), around, initial)
 
 
 def reset_metric(state: IDBPDState, scale: float | None = None) -> IDBPDState:
     """``state`` without what was learnt about curvature, besides its scale; with another ``scale``, if given."""
-    in_metric = in_scaled_identity(state.point, state.in_metric.scale if scale is None else scale)
+    in_metric = in_initial_metric(state.point, state.in_metric.scale if scale is None else scale, state.initial)
     return state._replace(in_metric=in_metric, speculative=None, t=1.0)
 
 
@@ -141,7 +149,7 @@ def add_row(oracle: Oracle, state: IDBPDState, missing: MissingRow, tolerance: f
     higher = evaluated_higher(oracle, point.evaluation, point.values, missing.bundle)
     if higher is not None:
         # The point itself is worse than was known: it is judged anew, and the search begins again.
-        point, in_metric, *_ = new_point(oracle, higher, point.host_multipliers)
+        point, in_metric, *_ = new_point(oracle, higher, point.host_multipliers, state.initial)
         state = state._replace(point=point, in_metric=in_metric, bundle=None, certified=None, speculative=None)
         return state._replace(t=missing.t, refused=state.refused + 1, bundle_worst=torch.inf)
     if state.bundle is None:
@@ -156,7 +164,7 @@ def with_worse_cases(oracle: Oracle, state: IDBPDState, evaluation: Evaluation, 
     """The same x, evaluated anew with higher worst cases: they become rows beside those that were known."""
     old = state.point
     known = state.bundle or bundle_at(old.evaluation, old.values, old.gradients)
-    point, in_metric, *_ = new_point(oracle, evaluation, old.host_multipliers)
+    point, in_metric, *_ = new_point(oracle, evaluation, old.host_multipliers, state.initial)
     followed = known.followed(oracle, evaluation, ()) if isinstance(oracle, TermOracle) else None
     bundle = followed[0].trimmed() if followed is not None else None
     state = state._replace(point=point, in_metric=in_metric, bundle=bundle, speculative=None, verdict=None)
@@ -174,6 +182,20 @@ def assess(oracle: Oracle, state: IDBPDState, tolerance: float, strictness: floa
         oracle, point.evaluation, point.values, point.value_errors, bundle, tolerance, strictness
     )
     return state._replace(certified=certified, bundle_worst=worst)
+
+
+def at_saddle_points(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState:
+    """``state`` with a saddle point of the model as a row of each term that is linear over a box."""
+    bundle, here = state.bundle, state.point.evaluation
+    restoring = state.phase is Phase.RESTORATION
+    if bundle is None:
+        return state
+    objective, mu = (0.0, 1.0) if restoring else (1.0, state.penalty.mu)
+    bundle = with_saddle_points(bundle, oracle, here, state.in_metric.metric.apply, objective, mu, state.t)
+    if bundle is None:
+        return state
+    # They belong to the model without margins.
+    return assess(oracle, state._replace(bundle=bundle, margin=torch.zeros_like(state.margin)), tolerance)
 
 
 def has_no_descent(oracle: Oracle, state: IDBPDState, tolerance: float) -> bool:
@@ -206,7 +228,7 @@ def leave_infeasible(oracle: Oracle, state: IDBPDState) -> IDBPDState:
 def begin_restoration(state: IDBPDState) -> IDBPDState:
     """Begin to minimise the violation alone, in a metric of its own."""
     memory = state.restoration._replace(began_with=state.point.violation)
-    state = reset_metric(state, restoration.first_scale(state.point))
+    state = reset_metric(state, restoration.first_scale(state.point, state.initial))
     return state._replace(phase=Phase.RESTORATION, restoration=memory)
 
 
@@ -227,8 +249,8 @@ def displace(oracle: Oracle, state: IDBPDState) -> IDBPDState:
     here = state.point.evaluation
     x, bounds = restoration.displaced(here.x, count), bounds_of(oracle)
     x = x if bounds is None else bounds.project(x)
-    there = visit(oracle, x, here.maximisers, state.point.host_multipliers).point
+    there = visit(oracle, x, here.maximisers, state.point.host_multipliers, state.initial).point
     if there.worst < torch.inf:
         state = state._replace(point=there, bundle=None, certified=None, bundle_worst=torch.inf, refused=0)
     memory = memory._replace(least_violation=least, displacements=count + 1)
-    return reset_metric(state, restoration.first_scale(state.point))._replace(restoration=memory)
+    return reset_metric(state, restoration.first_scale(state.point, state.initial))._replace(restoration=memory)

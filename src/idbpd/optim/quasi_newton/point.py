@@ -8,12 +8,13 @@ from torch import Tensor
 
 from idbpd.optim.bounds import Bounds
 from idbpd.optim.device_reads import number, read, truth
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.kinks.bundle import Bundle
 from idbpd.optim.kkt import Residuals, best_multipliers, lagrangian_gradient, residuals, slack_of
 from idbpd.optim.oracle import Evaluation, Gradients, sizes
 from idbpd.optim.qp.active_set import minimise_signed
 from idbpd.optim.quasi_newton.bounded_steps import BoundedSteps
-from idbpd.optim.quasi_newton.lbfgs import LearntMetric, Metric, identity
+from idbpd.optim.quasi_newton.lbfgs import LearntMetric, Metric, without_pairs
 from idbpd.optim.quasi_newton.merit import value_errors
 from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, violation
 from idbpd.optim.quasi_newton.speculative_trial import Forecast, SpeculativeTrial
@@ -139,10 +140,15 @@ def arrive(
     return Arrival(point, MetricGradients(metric, number(scale), rows, gram), speculative, truth(error.isinf().any()))
 
 
-def in_scaled_identity(point: EvaluatedPoint, scale: float) -> MetricGradients:
-    """The gradients of a point in ``scale`` times the identity."""
-    rows = scale * point.gradients.rows
-    return MetricGradients(identity(point.evaluation.x, scale), scale, rows, scale * point.gram)
+def in_initial_metric(point: EvaluatedPoint, scale: float, initial: InitialMetric | None) -> MetricGradients:
+    """The gradients of a point in ``scale`` times H0, with no pair learnt."""
+    metric = without_pairs(point.evaluation.x, scale, initial)
+    basis = point.gradients.rows
+    if initial is None:
+        return MetricGradients(metric, scale, scale * basis, scale * point.gram)
+    rows = metric.apply(basis)
+    gram = rows.to(torch.float64) @ basis.to(torch.float64).T
+    return MetricGradients(metric, scale, rows, read((gram + gram.T) / 2)[0])
 
 
 def model_at(

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from idbpd.optim.bounds import Sides, settled
 from idbpd.optim.device_reads import index, number, read
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import sizes
 from idbpd.optim.qp.active_set import minimise_signed
 from idbpd.optim.quasi_newton.point import EvaluatedPoint
@@ -34,11 +35,17 @@ def has_no_descent_within(values: Tensor, rows: Tensor, sides: Sides, equalities
     return number(weights.abs().sum()) > 1 - 1e-6 and number(read(left)[0]) <= tolerance
 
 
-def first_scale(point: EvaluatedPoint) -> float:
-    """The scale of the identity in which the first step would remove the largest violation, but be no longer than x."""
-    largest = 1 + index(sizes(point.g, point.evaluation.equalities).argmax())
+def first_scale(point: EvaluatedPoint, initial: InitialMetric | None) -> float:
+    """The scale of H0 in which the first step would remove the largest violation, but be no longer than x."""
+    largest, longest = 1 + index(sizes(point.g, point.evaluation.equalities).argmax()), max(1.0, point.length)
+    if initial is not None:
+        gradient = point.gradients.rows[largest]
+        step = initial.apply(gradient.unsqueeze(0))[0]
+        removed, length = read(torch.stack([gradient, step]).to(torch.float64) @ step.to(torch.float64))[0].tolist()
+        length = math.sqrt(length)
+        return min(point.violation / removed, longest / length) if removed > 0 and length > 0 else 1.0
     size = math.sqrt(number(point.gram[largest, largest]))
-    return min(point.violation / size, max(1.0, point.length)) / size if size > 0 else 1.0
+    return min(point.violation / size, longest) / size if size > 0 else 1.0
 
 
 def displaced(x: Tensor, attempt: int) -> Tensor:

@@ -4,10 +4,10 @@ from kedro.pipeline import Node, Pipeline
 
 from idbpd.experiment.certify import certify
 from idbpd.experiment.export import export
+from idbpd.experiment.headline import overview, state_verdict
 from idbpd.experiment.node_inputs import EXPERIMENT, Unbundled
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.groups import compare_groups
-from idbpd.pipelines.evaluation.headline import overview, state_verdict
 from idbpd.pipelines.evaluation.nodes import (
     compare,
     draw_loss_distribution,
@@ -114,7 +114,7 @@ def create_pipeline() -> Pipeline:
                     "split": "params:split",
                     "evaluation": "params:evaluation",
                 },
-                outputs="worst_case_study",
+                outputs=["worst_case_study", "standing"],
                 name="study_worst_case",
             ),
             Node(

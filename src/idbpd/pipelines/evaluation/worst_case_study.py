@@ -22,6 +22,7 @@ from idbpd.pipelines.evaluation.compared import parts_of
 from idbpd.pipelines.evaluation.loss_bins import loss_bins
 from idbpd.pipelines.evaluation.parameters import EvaluationParameters
 from idbpd.pipelines.evaluation.sample_words import answer_in_words, pictured, raw_columns, truth_in_words
+from idbpd.pipelines.evaluation.standing import standing_of
 from idbpd.pipelines.evaluation.standing_out import standing_out
 
 # Where the worst case weights more than this share of the samples above average, the hardest are looked at instead.
@@ -51,8 +52,11 @@ def study_worst_case(
     problem: ProblemParameters,
     split: SplitParameters,
     evaluation: EvaluationParameters,
-) -> dict[str, Any]:
-    """What the report shows of single samples, as plain data: of the test part, or else of the training part."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the report shows of single samples, as plain data, and what later comparisons need, without any sample.
+
+    Both are about the test part, or else about the training part.
+    """
     network, criteria = trained_network(model, train, weights), criteria_of(problem)
     parts = parts_of(train, test, split)
     with torch.no_grad():  # not around the network's construction, which checks that it can be trained
@@ -67,23 +71,26 @@ def study_worst_case(
         }
     judged = list(parts)[-1]
     where = Where(table, rows[judged].numpy(), encoding, evaluation.hardest_samples)
-    found = {}
+    found, standing = {}, {}
     for task in train.tasks:
         of_parts = {part: by_task[task.name] for part, by_task in measured.items()}
         here, name = of_parts[judged], task.name
+        bound = _bound(of_parts) if name == train.priority.name and judged == "test" else None
+        standing[name] = standing_of(here.task, here.logits, here.criterion, where.of(here.task), bound)
         found[name] = {
             "samples": {part: len(one.losses) for part, one in of_parts.items()},
             "histogram": _histogram(of_parts, _limit(certificate, name)),
-            "upper_bound": _bound(of_parts) if name == train.priority.name and judged == "test" else None,
+            "upper_bound": bound,
             **_made_of(here, where),
         }
-    return {
+    study = {
         "part": judged,
         "rows": {part: len(data.features) for part, data in parts.items()},
         "columns": len(table.feature_names),
         "content": table.content,
         "tasks": found,
     }
+    return study, {"part": judged, "tasks": standing}
 
 
 class Where(NamedTuple):
@@ -93,6 +100,11 @@ class Where(NamedTuple):
     rows: NDArray[np.int64]
     encoding: dict[str, Any]
     hardest: int  # samples to show
+
+    def of(self, task: Task) -> NDArray[np.int64]:
+        """The rows of the table that the samples of a task are."""
+        found: NDArray[np.int64] = self.rows[task.rows.numpy()]
+        return found
 
 
 def _limit(certificate: dict[str, Any], task: str) -> float | None:
@@ -131,7 +143,7 @@ def _made_of(here: Measured, where: Where) -> dict[str, Any]:
     if not by_weight:
         above = torch.zeros_like(above)
         above[order[: math.ceil(HARDEST_SHARE * len(order))]] = True
-    members, rows = above.numpy(), where.rows[here.task.rows.numpy()]
+    members, rows = above.numpy(), where.of(here.task)
     columns = []
     if where.table.content == "table":
         worst_case = here.criterion.worst_case

@@ -8,7 +8,7 @@ from idbpd.datasets.table import Target, TaskTable
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.parameters import CalibrationParameters
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.splitting.task_targets import task_targets
+from idbpd.experiment.splitting.task_targets import require_a_limited_task, task_targets
 from idbpd.pipelines.frontier.parameters import ALL, OWN, FrontierParameters
 
 PRIORITIES = "frontier.priorities"
@@ -24,6 +24,7 @@ def plan_frontier(
             "choose a share such as 0.2"
         )
     own = task_targets(table, division)
+    require_a_limited_task(own)
     priorities = _chosen(frontier.priorities, [target.task for target in own])
     for name in priorities:
         targets = own if name == own[0].task else task_targets(table, replace(division, priority=name))

@@ -11,8 +11,9 @@ from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report import words
 from idbpd.pipelines.report.claims import FEASIBLE, PAPER, judged
 from idbpd.pipelines.report.figures import EXPERIMENTS
-from idbpd.pipelines.report.looks import DATASETS, title
+from idbpd.pipelines.report.looks import title
 from idbpd.pipelines.report.parameters import ReportParameters
+from idbpd.pipelines.report.places import ordered, places
 from idbpd.pipelines.report.profile import TESTS, profiles
 from idbpd.pipelines.report.tables import over_seeds, shown
 
@@ -26,14 +27,14 @@ WIDTH = 119
 def write_page(cells: list[BenchmarkCell], report: ReportParameters) -> str:
     """All sections, from what was tracked."""
     table = over_seeds(cells)
-    places = _places(table)
+    where = places(table)
     sections = [
         words.OPENING.format(count=len(cells), to=report.to),
-        _ahead(table, places),
+        _ahead(table, where),
         _claims(cells),
         _paper_grid(cells, table),
         _profiles(cells),
-        *(_place(table, dataset, setting) for dataset, setting in places),
+        *(_place(table, dataset, setting) for dataset, setting in where),
         _how(cells),
         _failures(cells),
     ]
@@ -50,9 +51,9 @@ def _wrapped(text: str) -> str:
     return "\n".join(lines)
 
 
-def _ahead(table: pd.DataFrame, places: Iterable[tuple[str, str]]) -> str:
+def _ahead(table: pd.DataFrame, where: Iterable[tuple[str, str]]) -> str:
     rows, reasons = [], []
-    for dataset, setting in places:
+    for dataset, setting in where:
         here = table[(table["dataset"] == dataset) & (table["setting"] == setting)].set_index("method")
         if OURS not in here.index or len(here) < 2:
             continue
@@ -99,7 +100,7 @@ def _order(mine: float, best: float) -> str:
 
 def _claims(cells: Sequence[BenchmarkCell]) -> str:
     found = judged(cells)
-    datasets = _order_of({dataset for verdicts in found.values() for dataset in verdicts})
+    datasets = ordered({dataset for verdicts in found.values() for dataset in verdicts})
     if not datasets:
         return ""
     rows = []
@@ -117,7 +118,7 @@ def _claims(cells: Sequence[BenchmarkCell]) -> str:
 
 def _paper_grid(cells: Sequence[BenchmarkCell], table: pd.DataFrame) -> str:
     rows = []
-    for dataset, setting in _places(table):
+    for dataset, setting in places(table):
         here = [cell for cell in cells if (cell.tags["dataset"], cell.tags["setting"]) == (dataset, setting)]
         paper = [cell for cell in here if cell.tags["method"] == "idbpd_paper" and not cell.failed]
         own = [cell for cell in here if cell.tags["method"] == OURS and not cell.failed]
@@ -187,7 +188,7 @@ def _how(cells: Sequence[BenchmarkCell]) -> str:
     if not good:
         return ""
     rows = []
-    for dataset, setting in _places(over_seeds(cells)):
+    for dataset, setting in places(over_seeds(cells)):
         here = [cell for cell in good if (cell.tags["dataset"], cell.tags["setting"]) == (dataset, setting)]
         if not here:
             continue
@@ -237,19 +238,6 @@ def _failures(cells: Sequence[BenchmarkCell]) -> str:
         [*(cell.tags[name] for name in ("dataset", "setting", "method", "seed")), cell.tags["error"]] for cell in lost
     ]
     return "## Failed\n\n" + _markdown(["data set", "setting", "method", "seed", "why"], rows)
-
-
-def _places(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Data sets with their settings, in the paper's order."""
-    found = list(dict.fromkeys(zip(table["dataset"], table["setting"], strict=True)))
-    order = _order_of({dataset for dataset, _ in found})
-    settings = list(dict.fromkeys(setting for _, setting in found))
-    return [(dataset, setting) for setting in settings for dataset in order if (dataset, setting) in found]
-
-
-def _order_of(datasets: Iterable[str]) -> list[str]:
-    known = list(DATASETS)
-    return sorted(datasets, key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
 def _options(cell: BenchmarkCell) -> str:

@@ -3,6 +3,7 @@
 from kedro.pipeline import Node, Pipeline
 
 from idbpd.pipelines.report.figures import draw_figures
+from idbpd.pipelines.report.html import write_html
 from idbpd.pipelines.report.page import write_page
 from idbpd.pipelines.report.tables import summarise
 
@@ -13,6 +14,7 @@ def create_pipeline() -> Pipeline:
         [
             Node(draw_figures, inputs="benchmark_cells", outputs="result_figures", name="draw_figures"),
             Node(write_page, inputs=["benchmark_cells", "params:report"], outputs="result_page", name="write_page"),
+            Node(write_html, inputs="benchmark_cells", outputs="result_html", name="write_html"),
         ]
     )
 

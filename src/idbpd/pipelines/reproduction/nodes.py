@@ -120,6 +120,7 @@ def _run(folder: Path, project: Path, recorded: dict[str, Any], *options: str) -
         "IDBPD_DATA": environment.get("IDBPD_DATA", str(project / RAW_DATA)),
         "OMP_NUM_THREADS": str(recorded["threads"]),
         "MKL_NUM_THREADS": str(recorded["threads"]),
+        "OMP_THREAD_LIMIT": str(recorded["threads"]),  # the run may have asked for more than it got
     }
     if subprocess.run(command, cwd=folder, env=environment, check=False).returncode != 0:
         raise ConfigurationError(

@@ -137,7 +137,7 @@ def test_names_that_people_chose_are_text(tmp_path: Path) -> None:
     assert [tag for tag, _ in reader.seen].count("script") == 2  # our own: the times of all steps, and the program
     assert "<west>" in reader.text
     assert "c" * 300 in reader.text
-    json.loads(html[html.index('id="moments">') + len('id="moments">') :].split("</script>")[0])
+    json.loads(html[html.index('class="moments">') + len('class="moments">') :].split("</script>")[0])
 
 
 def test_secrets_are_hidden(tmp_path: Path) -> None:

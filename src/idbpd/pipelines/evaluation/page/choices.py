@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from idbpd.pipelines.evaluation.page.drawing import WIDTH, axes, box, dot, drawing, path, words
-from idbpd.pipelines.evaluation.page.facts import SYMBOLS, Facts, css_of
-from idbpd.pipelines.evaluation.page.markup import Markup, element, figure, grid, joined, name, section, table
-from idbpd.pipelines.evaluation.page.scales import Scale, linear
+from idbpd.experiment.page.drawing import WIDTH, axes, box, dot, drawing, path, words
+from idbpd.experiment.page.judged_limit import SYMBOLS, css_of
+from idbpd.experiment.page.markup import Markup, element, figure, grid, joined, name, section, table
+from idbpd.experiment.page.scales import Scale, linear
+from idbpd.pipelines.evaluation.page.facts import Facts
 
 LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 44.0, WIDTH - 14, 12.0, 150.0, 190.0
 

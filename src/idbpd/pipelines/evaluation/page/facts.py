@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from idbpd.experiment.node_warnings import NodeWarning
-from idbpd.mtl import is_better
-from idbpd.mtl.bounds import Verdict
+from idbpd.experiment.page.judged_limit import Limit, limit_of, verdict_of
 from idbpd.mtl.chance import WORST_CASE
 from idbpd.pipelines.evaluation.tables import OWN
 
@@ -21,26 +20,6 @@ KINDS = {
     "number": "a number",
     "distribution": "shares of several labels",
 }
-NOT_CHECKED = "NOT CHECKED"  # in place of a verdict, where no data were held out
-
-
-@dataclass(frozen=True)
-class Limit:
-    """What is known of the limit of a task, in the measure that it is stated in."""
-
-    measure: str
-    limit: float
-    value: float | None
-    bound: float | None
-    verdict: str
-    rows: int | None  # unseen rows that it was judged on
-    rows_needed: int | None
-    alone: float | None  # what a model made for the task alone reaches, of a relative limit
-
-    @property
-    def less_is_better(self) -> bool:
-        """Whether the limit is a largest value."""
-        return is_better(self.measure, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -98,7 +77,7 @@ class Facts:
     @property
     def verdict(self) -> str:
         """The verdict on all limits."""
-        return NOT_CHECKED if self.held_out is None else str(self.held_out["verdict"])
+        return verdict_of(self.certificate)
 
     @property
     def beyond_limits(self) -> float:
@@ -123,36 +102,5 @@ class Facts:
 
     def limit(self, task: str) -> Limit | None:
         """The limit of a task on the part that counts; None for the priority task."""
-        if task not in self.certificate["tasks"]:
-            return None
-        if self.held_out is None:
-            record = self.certificate["tasks"][task]
-            value = record["threshold"] + record["constraint"]
-            return Limit(WORST_CASE, record["threshold"], value, None, NOT_CHECKED, None, None, None)
-        found = self.held_out["tasks"][task]
-        measured = found["measured"] or {
-            "name": WORST_CASE,
-            "limit": found["reference"],
-            "value": found.get("worst_case_loss", self.models(task)[THIS][WORST_CASE]),
-            "bound": found["upper_bound"],
-        }
-        return Limit(
-            measured["name"],
-            measured["limit"],
-            measured["value"],
-            measured["bound"],
-            found["verdict"],
-            found["rows"],
-            found["rows_needed"],
-            found.get("alone"),
-        )
-
-
-def css_of(verdict: str) -> str:
-    """The class of a verdict in the style sheet."""
-    return {Verdict.HOLDS: "holds", Verdict.NOT_SHOWN: "unknown", Verdict.BROKEN: "broken"}.get(
-        Verdict(verdict) if verdict in list(Verdict) else Verdict.NOT_SHOWN, "unknown"
-    )
-
-
-SYMBOLS = {"holds": "✔", "unknown": "?", "broken": "✘"}
+        own = self.models(task).get(THIS, {})
+        return limit_of(self.certificate, task, own.get(WORST_CASE))

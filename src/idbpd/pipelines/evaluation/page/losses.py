@@ -4,11 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from idbpd.experiment.page.drawing import WIDTH, axes, box, drawing, line, path, words
+from idbpd.experiment.page.markup import Markup, element, figure, grid, name, section
+from idbpd.experiment.page.scales import Scale, short
 from idbpd.experiment.shown import loss_label
-from idbpd.pipelines.evaluation.page.drawing import WIDTH, axes, box, drawing, line, path, words
 from idbpd.pipelines.evaluation.page.facts import Facts
-from idbpd.pipelines.evaluation.page.markup import Markup, element, figure, grid, name, section
-from idbpd.pipelines.evaluation.page.scales import Scale, short
 
 LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 40.0, WIDTH - 10, 34.0, 176.0, 216.0
 NAMES = {"train": "training", "test": "unseen"}

@@ -4,10 +4,10 @@ import math
 
 import pandas as pd
 
+from idbpd.experiment.page.markup import Markup, details, element, joined, listed, name, section, table
 from idbpd.experiment.shown import name_of, written
 from idbpd.mtl import is_better
 from idbpd.pipelines.evaluation.page.facts import KINDS, THIS, Facts
-from idbpd.pipelines.evaluation.page.markup import Markup, details, element, joined, listed, name, section, table
 from idbpd.pipelines.evaluation.tables import OWN
 from idbpd.pipelines.evaluation.verdicts import BETTER, BROKEN, GAIN
 

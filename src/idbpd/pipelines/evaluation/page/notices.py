@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+from idbpd.experiment.node_warnings import BEFORE
+from idbpd.experiment.page.markup import Markup, element, joined, listed, section
 from idbpd.pipelines.evaluation.page.facts import THIS, Facts
-from idbpd.pipelines.evaluation.page.markup import Markup, element, joined, listed, section
 from idbpd.pipelines.evaluation.tables import OWN
 from idbpd.pipelines.evaluation.verdicts import GUESS
 
 STAGES = {
+    BEFORE: "before the first step",
     "ingest": "reading the data",
     "split": "splitting the data",
     "settle_weight_decay": "choosing the weight decay",

@@ -1,12 +1,13 @@
 """The first screen: what was asked, the verdict, and what to do next."""
 
+from idbpd.experiment.page.judged_limit import NOT_CHECKED, SYMBOLS, Limit, css_of, verdict_heading
+from idbpd.experiment.page.markup import Markup, counted, element, joined, listed, name, text
 from idbpd.experiment.shown import name_of, written
 from idbpd.experiment.thresholds import Promise
 from idbpd.mtl import is_better
 from idbpd.mtl.bounds import Verdict
 from idbpd.pipelines.evaluation.compared import ALONE
-from idbpd.pipelines.evaluation.page.facts import NOT_CHECKED, SYMBOLS, Facts, Limit, css_of
-from idbpd.pipelines.evaluation.page.markup import Markup, counted, element, joined, listed, name, text
+from idbpd.pipelines.evaluation.page.facts import Facts
 
 ALL_OF_IT = 0.9  # a larger reserve is hardly a tighter limit
 TITLES = {
@@ -72,12 +73,7 @@ def verdict_box(facts: Facts) -> Markup:
     """The verdict in words, colour and symbol, with its reasons and the next step."""
     kind = css_of(facts.verdict)
     title = TITLES.get(facts.verdict, facts.verdict) if facts.limited else "No task has a limit"
-    heading = element(
-        "h2",
-        element("span", SYMBOLS[kind], class_="symbol", aria_hidden="true"),
-        element("span", element("span", facts.verdict, class_="word"), " ", element("span", title, class_="meaning")),
-        id="verdict-title",
-    )
+    heading = verdict_heading(kind, facts.verdict, title)
     return element(
         "section",
         heading,

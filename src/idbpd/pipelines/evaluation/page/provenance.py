@@ -10,8 +10,8 @@ from typing import Any
 
 import idbpd
 from idbpd.experiment.execution import commit_of, whole_command
+from idbpd.experiment.page.markup import Markup, details, element, section, table
 from idbpd.pipelines.evaluation.page.facts import Facts
-from idbpd.pipelines.evaluation.page.markup import Markup, details, element, section, table
 from idbpd.redaction import redact
 
 LIBRARIES = ("torch", "numpy", "pandas", "scikit-learn", "kedro", "mlflow")

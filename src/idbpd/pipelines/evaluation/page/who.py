@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from idbpd.pipelines.evaluation.page.drawing import WIDTH, axes, box, drawing, image, line, path, shortened, words
-from idbpd.pipelines.evaluation.page.facts import Facts
-from idbpd.pipelines.evaluation.page.markup import (
+from idbpd.experiment.page.drawing import WIDTH, axes, box, drawing, image, line, path, shortened, words
+from idbpd.experiment.page.markup import (
     Markup,
     element,
     figure,
@@ -17,7 +16,8 @@ from idbpd.pipelines.evaluation.page.markup import (
     table,
     whole,
 )
-from idbpd.pipelines.evaluation.page.scales import Scale, short
+from idbpd.experiment.page.scales import Scale, short
+from idbpd.pipelines.evaluation.page.facts import Facts
 
 ROW = 34.0
 SHORT = 18  # letters

@@ -1,8 +1,6 @@
 """The report of a run: one HTML page that can be sent to somebody, with everything inside."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,9 @@ import pandas as pd
 from pydantic import BaseModel
 
 from idbpd.experiment.node_warnings import NodeWarnings
+from idbpd.experiment.page.document import contents, document
+from idbpd.experiment.page.document import opening as opening_of_page
+from idbpd.experiment.page.markup import Markup, element, grid, joined, name
 from idbpd.pipelines.evaluation.page import (
     choices,
     course,
@@ -22,7 +23,6 @@ from idbpd.pipelines.evaluation.page import (
     who,
 )
 from idbpd.pipelines.evaluation.page.facts import Facts
-from idbpd.pipelines.evaluation.page.markup import Markup, element, grid, joined, name
 from idbpd.redaction import redacted, without_secrets
 
 CONTENTS = {
@@ -85,21 +85,14 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _page(facts: Facts, project: Path) -> str:
-    now = datetime.now(UTC)
-    head = [
-        element("p", "Report of a run, ", element("time", f"{now:%Y-%m-%d %H:%M} UTC", datetime=f"{now:%FT%TZ}"),
-                class_="note"),
-        element("h1", name(facts.dataset)),
-        element("p", opening.asked(facts), class_="asked"),
-    ]  # fmt: skip
-    links = [element("a", title, href=f"#{identifier}") for identifier, title in CONTENTS.items()]
-    body = [
-        element("header", *head),
+    return document(
+        joined([facts.dataset, f": {facts.verdict}"]),
+        opening_of_page("Report of a run", name(facts.dataset), opening.asked(facts)),
         element(
             "main",
             opening.verdict_box(facts),
             _panels(facts),
-            element("nav", *links, aria_label="sections"),
+            contents(CONTENTS),
             notices.notices(facts),
             measures.others(facts),
             course.course(facts),
@@ -109,15 +102,6 @@ def _page(facts: Facts, project: Path) -> str:
             choices.choices(facts),
             provenance.provenance(facts, project),
         ),
-    ]
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            element("head", *_meta(facts)),
-            element("body", *body, element("script", Markup(_file("report.js")))),
-            "</html>\n",
-        ]
     )
 
 
@@ -127,18 +111,3 @@ def _panels(facts: Facts) -> Markup:
     return element(
         "section", title, grid(*panels, intervals.legend(facts)), id="limits", aria_labelledby="limits-title"
     )
-
-
-def _meta(facts: Facts) -> list[Markup]:
-    return [
-        Markup('<meta charset="utf-8">'),
-        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Markup('<meta name="color-scheme" content="light dark">'),
-        Markup('<link rel="icon" href="data:,">'),
-        element("title", joined([facts.dataset, f": {facts.verdict}"])),
-        element("style", Markup(_file("report.css"))),
-    ]
-
-
-def _file(name_of_file: str) -> str:
-    return files(__package__).joinpath(name_of_file).read_text(encoding="utf-8")

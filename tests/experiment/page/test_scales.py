@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idbpd.pipelines.evaluation.page.scales import Scale, linear, logarithmic
+from idbpd.experiment.page.scales import Scale, linear, logarithmic
 
 FINITE = st.floats(-1e6, 1e6)
 

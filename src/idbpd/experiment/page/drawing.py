@@ -6,8 +6,8 @@ a large screen. Colours are classes: the style sheet has them for light and dark
 
 from collections.abc import Callable, Iterable, Sequence
 
-from idbpd.pipelines.evaluation.page.markup import Markup, element, single, text
-from idbpd.pipelines.evaluation.page.scales import Scale, short
+from idbpd.experiment.page.markup import Markup, element, single, text
+from idbpd.experiment.page.scales import Scale, short
 
 WIDTH = 380.0
 LETTER = 6.2  # the width of one letter, at most

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from idbpd.pipelines.evaluation.headline import overview, state_verdict
+from idbpd.experiment.headline import overview, state_verdict
 
 RESIDUALS = {"stationarity": 1e-4, "infeasibility": 0.0, "slackness": 3e-4}
 LOSS = {"worst_case_loss": 0.64, "upper_bound": 0.67, "reference": 0.71, "rows": 300, "rows_needed": None}

@@ -1,0 +1,102 @@
+"""The results of `benchmarks.energy_budget` as a table and a figure, with errors over the seeds."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+Row = Mapping[str, Any]
+METHODS = {"budget": ("under the budget", "#1f6f8b", "o"), "magnitude": ("magnitude pruning", "#c8553d", "s")}
+
+
+def of(rows: Sequence[Row], **key: Any) -> list[Row]:
+    """The rows with these values, by seed."""
+    found = [row for row in rows if all(row[name] == value for name, value in key.items())]
+    return sorted(found, key=lambda row: int(row["seed"]))
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """A row per data set, network and budget: means over the seeds, ours then theirs, and the paired difference.
+
+    The residual is the largest of ours.
+    """
+    names = (
+        "data, seeds",
+        "budget",
+        "priority, worst",
+        "difference",
+        "limited, worst",
+        "difference",
+        "priority, usual",
+    )
+    print(f"\n| {' | '.join((*names, 'residual'))} |")
+    print("|---|---|---|---|---|---|---|---|")
+    for dataset, network in dict.fromkeys((row["dataset"], row["network"]) for row in rows):
+        for budget in sorted({row["budget"] for row in rows}, reverse=True):
+            pair = [of(rows, dataset=dataset, network=network, budget=budget, method=method) for method in METHODS]
+            seeds = [{row["seed"] for row in one} for one in pair]
+            common = seeds[0] & seeds[1]
+            ours, theirs = ([row for row in one if row["seed"] in common] for one in pair)
+            if not common:
+                continue
+            first, second = (list(ours[0]["tasks"])[at] for at in (0, 1))
+            cells = [f"{dataset} {network}, {len(common)}", f"{budget:g}"]
+            for task in (first, second):
+                a, b = (np.array([row["tasks"][task]["worst"] for row in one]) for one in (ours, theirs))
+                cells.append(f"{a.mean():.3f}, {b.mean():.3f}")
+                error = f" ± {_error(a - b):.3f}" if len(common) > 1 else ""
+                cells.append(f"{(a - b).mean():+.3f}{error}")
+            a, b = (np.array([row["tasks"][first]["usual"] for row in one]) for one in (ours, theirs))
+            cells.append(f"{a.mean():.1%}, {b.mean():.1%}")
+            cells.append(f"{max(row['residual'] for row in ours):.1e}")
+            print(f"| {' | '.join(cells)} |")
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """A column per data set and network: worst-case and mean loss of both tasks against the budget."""
+    kinds = list(dict.fromkeys((row["dataset"], row["network"]) for row in rows))
+    tasks = list(rows[0]["tasks"])
+    names = [(task, measure) for task in tasks for measure in ("worst", "mean")]
+    figure, axes = plt.subplots(
+        len(names), len(kinds), figsize=(3.6 * len(kinds) + 0.6, 2.3 * len(names)), sharex=True, squeeze=False
+    )
+    for column, (dataset, network) in enumerate(kinds):
+        here = of(rows, dataset=dataset, network=network)
+        for row, (task, measure) in enumerate(names):
+            axis = axes[row, column]
+            for method, (label, colour, marker) in METHODS.items():
+                budgets = sorted({one["budget"] for one in here if one["method"] == method})
+                values = [
+                    np.array([one["tasks"][task][measure] for one in of(here, budget=budget, method=method)])
+                    for budget in budgets
+                ]
+                axis.errorbar(
+                    budgets,
+                    [value.mean() for value in values],
+                    yerr=[_error(value) for value in values],
+                    label=label,
+                    color=colour,
+                    marker=marker,
+                    markersize=4,
+                    capsize=3,
+                    linewidth=1.2,
+                )
+            axis.set_xscale("log")
+            axis.grid(alpha=0.3)
+            if column == 0:
+                axis.set_ylabel(f"{task},\n{'worst-case' if measure == 'worst' else measure} loss")
+        axes[0, column].set_title(f"{dataset}, {network} ({len({one['seed'] for one in here})} seeds)", fontsize=9)
+        axes[-1, column].set_xlabel("share of the dense network's energy")
+        axes[-1, column].set_xticks(sorted({one["budget"] for one in here}))
+        axes[-1, column].set_xticklabels([f"{one:g}" for one in sorted({one["budget"] for one in here})])
+        axes[-1, column].minorticks_off()
+    axes[0, 0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def _error(values: np.ndarray) -> float:
+    """The standard error of a mean; of one seed, none is known."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0

@@ -1,0 +1,28 @@
+"""The metric H0 that an oracle knows: asked for at the start, and again now and then."""
+
+from torch import Tensor
+
+from idbpd.optim.initial_metric import InitialMetric
+from idbpd.optim.oracle import Evaluation, Oracle, PreconditionedOracle, bounds_of
+from idbpd.optim.quasi_newton.lbfgs import Metric
+
+REFRESH_EVERY = 20  # steps after which H0 is asked for again; first after half as many
+
+
+def metric_to_begin_with(oracle: Oracle, x: Tensor) -> InitialMetric | None:
+    """H0 at the start. Within bounds the free variables would need the inverse of a part of it: there is none."""
+    if not isinstance(oracle, PreconditionedOracle) or bounds_of(oracle) is not None:
+        return None
+    return oracle.initial_metric(x)
+
+
+def refreshed(oracle: Oracle, metric: Metric, steps: int, evaluation: Evaluation, multipliers: Tensor) -> Metric:
+    """The metric after so many steps, with its H0 from time to time as it is where the run is now.
+
+    The pairs stay: they are differences of gradients, whatever H0 is.
+    """
+    is_due = steps % REFRESH_EVERY == REFRESH_EVERY // 2
+    if metric.initial is None or not is_due or not isinstance(oracle, PreconditionedOracle):
+        return metric
+    found = oracle.metric_at(evaluation, multipliers)
+    return metric if found is None else metric._replace(initial=found)
