@@ -53,7 +53,9 @@ def contestants(data: MultiTaskData) -> tuple[dict[str, Oracle], Tensor]:
         compute = here.model_copy(update={"distributed": DistributedParameters(processes=ranks)})
         remote = RemoteProblem(data, alone.network, MODEL, PROBLEM, compute, 0)
         decay = WeightDecay(PROBLEM.weight_decay, alone.offsets)
-        found[f"{ranks} ranks"] = ShardedProblem(remote.terms([first, second]), (1.0, 0.0), [LIMIT], decay)
+        found[f"{ranks} ranks"] = ShardedProblem(
+            remote.terms([first, second]), (1.0, 0.0), [LIMIT], decay, alone.network
+        )
     return found, torch.cat([tensor.flatten() for tensor in alone.initial_weights.values()])
 
 

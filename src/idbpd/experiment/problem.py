@@ -98,7 +98,7 @@ class BuiltProblem(NamedTuple):
         if self.remote is not None:
             shares = {task.name: weights[task.name] for task in self.data.tasks if weights.get(task.name, 0) > 0}
             terms = self.remote.terms(list(shares), mean=not robust)
-            summed = ShardedProblem(terms, list(shares.values()), [], WeightDecay(decay, self.offsets))
+            summed = ShardedProblem(terms, list(shares.values()), [], WeightDecay(decay, self.offsets), self.network)
             return self._replace(oracle=summed)
         oracle = FixedWeights(self.network, self.data, criteria, weights, decay, offsets=self.offsets, robust=robust)
         return self._replace(oracle=oracle)
@@ -181,7 +181,7 @@ def build_problem(
         shares = (1.0, *shares_beyond_limits(problem.beyond_limits, tasks, criteria_of(problem)))
         terms = remote.terms([task.name for task in tasks])
         decay = WeightDecay(problem.weight_decay, offsets)
-        oracle = ShardedProblem(terms, shares, list(thresholds.values()), decay)
+        oracle = ShardedProblem(terms, shares, list(thresholds.values()), decay, network)
     else:
         oracle = RobustMultiTask(
             network,

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from idbpd.mtl.constant_guess import guess_loss
 from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.layer_curvature import LEAST_FACTOR, LayerCurvature, spread_of
+from idbpd.mtl.layer_curvature import LEAST_FACTOR, LayerCurvature
+from idbpd.mtl.layer_moments import spread_of
 from idbpd.mtl.module_passes import ModulePasses
 from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.passes import Passes, weighted_cotangent

@@ -18,6 +18,7 @@ from idbpd.experiment.problem import BuiltProblem, Experiment
 from idbpd.experiment.ranks.team import Team, dismiss, team_of
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import Record, solve
+from idbpd.optim.oracle import PreconditionedOracle
 from tests.pipelines.small_tasks import EXPERIMENT, small_tasks
 
 TWO = DistributedParameters(processes=2, timeout=5, restarts=10)
@@ -83,6 +84,24 @@ def test_a_weighted_sum_is_that_of_one_process(data: MultiTaskData, team: Team, 
         found.append((evaluation.f, built.oracle.differentiate(evaluation).f))
     torch.testing.assert_close(found[0][0], found[1][0], rtol=1e-14, atol=0.0)
     torch.testing.assert_close(found[0][1], found[1][1], rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("limits", [LIMITS, None], ids=["limits", "a weighted sum"])
+def test_a_solve_takes_the_steps_of_one_process(
+    data: MultiTaskData, team: Team, limits: dict[str, float] | None
+) -> None:
+    """Twelve steps: the metric is that of the features first, and after ten steps that of all layers."""
+    found = []
+    for experiment in (_on(TWO), EXPERIMENT):
+        built = experiment.build(data, "first", limits or {})
+        if limits is None:
+            built = built.of_weighted_sum(experiment.problem, {"first": 1.0, "second": 0.5}, robust=True)
+        assert isinstance(built.oracle, PreconditionedOracle)
+        assert built.oracle.initial_metric(_flat(built)) is not None
+        found.append(solve(built.oracle, built.initial_weights, max_steps=12, tolerance=1e-12))
+    sharded, alone = found
+    assert sharded.evaluations == alone.evaluations
+    torch.testing.assert_close(sharded.history.f, alone.history.f, rtol=1e-10, atol=0.0)
 
 
 def test_killed_ranks_change_no_byte(data: MultiTaskData, team: Team) -> None:

@@ -1,5 +1,6 @@
 """Samples on several ranks against the same samples in one process."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -19,8 +20,11 @@ from idbpd.mtl import (
     seeded_network,
     worst_case_for,
 )
-from idbpd.mtl.sharded import ShardedTerms, deal, shard_of
+from idbpd.mtl.layer_moments import Moments
+from idbpd.mtl.sharded import ShardedProblem, ShardedTerms, deal, shard_of
+from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.mtl.worst_cases import ChiSquare, Groups, KullbackLeibler, Mean, NeedsTask, Share
+from idbpd.optim.initial_metric import InitialMetric
 from tests.mtl.sharded.threads import ThreadRank, on_ranks
 
 ROWS, FEATURES = 400, 6
@@ -112,6 +116,54 @@ def test_worst_cases_over_ranks_are_those_of_one_process(
         # A radius of 1e-6 is a difference of nearly equal numbers: its weights have fewer digits, its value has all.
         torch.testing.assert_close(values, torch.stack([evaluation.f, evaluation.g[0]]), rtol=2e-14, atol=0.0)
         torch.testing.assert_close(slopes, gradients.rows, rtol=1e-9, atol=1e-11)
+
+
+@dataclass
+class _OfOneRank:
+    """The terms of one rank, as the solver's process asks for them."""
+
+    terms: ShardedTerms
+
+    def values(self, x: Tensor) -> Tensor:
+        return self.terms.values(x)
+
+    def gradients(self, x: Tensor) -> Tensor:
+        return self.terms.gradients()
+
+    def moments_of_features(self, x: Tensor) -> Moments:
+        return self.terms.moments_of_features(x)
+
+    def moments(self, x: Tensor, factors: Sequence[float]) -> Moments:
+        return self.terms.moments(factors)
+
+
+@pytest.mark.parametrize("rows_of_no_task", [0, 290], ids=["all rows", "rows of tasks alone"])
+def test_the_metric_over_ranks_is_that_of_one_process(data: MultiTaskData, rows_of_no_task: int) -> None:
+    more = torch.ones(rows_of_no_task, FEATURES, dtype=torch.float64)
+    data = MultiTaskData(torch.cat([data.features, more]), data.tasks)
+    network, criteria, decay = _network(data), _criteria(Share(0.3)), 0.01
+    alone = RobustMultiTask(
+        network, data, objective="first", thresholds={"second": 0.1}, criteria=criteria, weight_decay=decay
+    )
+    x, multipliers = _x(network), torch.tensor([0.7], dtype=torch.float64)
+    evaluation = alone.evaluate(x, alone.start(x))
+    expected = [alone.initial_metric(x), alone.metric_at(evaluation, multipliers)]
+    owner = deal(data.tasks, len(data.features), 3)
+
+    def work(rank: int, over: ThreadRank) -> list[InitialMetric | None]:
+        own = _network(data)  # threads must not watch each other's layers
+        shard = shard_of(data, owner, rank)
+        terms = _OfOneRank(ShardedTerms(own, data, shard, ("first", "second"), criteria, over))
+        oracle = ShardedProblem(terms, (1.0, 0.0), [0.1], WeightDecay(decay), own)
+        evaluated = oracle.evaluate(x, oracle.start(x))
+        return [oracle.initial_metric(x), oracle.metric_at(evaluated, multipliers)]
+
+    every = torch.eye(len(x), dtype=torch.float64)
+    for found in on_ranks(3, work):
+        for one, other in zip(found, expected, strict=True):
+            assert one is not None
+            assert other is not None
+            torch.testing.assert_close(one.apply(every), other.apply(every), rtol=1e-10, atol=1e-12)
 
 
 def test_all_ranks_have_the_same_bytes(data: MultiTaskData) -> None:

@@ -25,6 +25,8 @@ class Word(IntEnum):
     HELLO = 5  # facts: who is there
     DONE = 6
     REFUSED = 7  # facts: why
+    FEATURES = 8  # a point; the moments of the features
+    MOMENTS = 9  # facts: how much each task counts; the moments at the last point
 
 
 class Message(NamedTuple):

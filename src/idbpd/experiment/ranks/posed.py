@@ -17,6 +17,7 @@ from idbpd.experiment.problem import criteria_of
 from idbpd.experiment.provenance import network_sha256
 from idbpd.experiment.ranks.shared_data import file_sha256
 from idbpd.mtl import Criteria, Criterion, MultiTaskData
+from idbpd.mtl.layer_moments import Moments
 from idbpd.mtl.sharded import Ranks, Shard, ShardedTerms, deal, shard_of
 from idbpd.mtl.worst_cases import Mean
 
@@ -28,10 +29,18 @@ class Posed(NamedTuple):
 
     terms: ShardedTerms
     dtype: torch.dtype
+    device: torch.device
 
     def values(self, point: bytes) -> Tensor:
         """The worst cases at a point."""
-        return self.terms.values(torch.frombuffer(bytearray(point), dtype=self.dtype))
+        return self.terms.values(self._received(point))
+
+    def moments_of_features(self, point: bytes) -> Moments:
+        """The moments of the features, with the weights of a point."""
+        return self.terms.moments_of_features(self._received(point).to(self.device))
+
+    def _received(self, point: bytes) -> Tensor:
+        return torch.frombuffer(bytearray(point), dtype=self.dtype)
 
 
 class Poser:
@@ -55,7 +64,7 @@ class Poser:
         if facts["mean"]:
             criteria = _means(criteria)
         terms = ShardedTerms(network.to(device, dtype), whole, here, facts["tasks"], criteria, Ranks())
-        return Posed(terms, dtype)
+        return Posed(terms, dtype, device)
 
     def _load(self, path: str, sha256: str) -> tuple[MultiTaskData, Shard]:
         if not Path(path).exists():

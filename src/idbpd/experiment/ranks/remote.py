@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -13,10 +13,13 @@ from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters
 from idbpd.experiment.provenance import network_sha256
 from idbpd.experiment.ranks.link import Message, Word
+from idbpd.experiment.ranks.sent_moments import from_message
 from idbpd.experiment.ranks.team import Team, team_of
 from idbpd.mtl import MultiTaskData
+from idbpd.mtl.layer_moments import Moments
 from idbpd.mtl.sharded import deal
 
+T = TypeVar("T")
 _asking = threading.Lock()  # two threads of a run must not talk at once
 
 
@@ -75,7 +78,17 @@ class RemoteTerms:
         with _asking:
             return self._until_answered(self._gradients, x)
 
-    def _until_answered(self, question: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    def moments_of_features(self, x: Tensor) -> Moments:
+        """Of the layers that take features."""
+        with _asking:
+            return self._until_answered(self._features, x)
+
+    def moments(self, x: Tensor, factors: Sequence[float]) -> Moments:
+        """As `gradients`."""
+        with _asking:
+            return self._until_answered(lambda point: self._moments(point, factors), x)
+
+    def _until_answered(self, question: Callable[[Tensor], T], x: Tensor) -> T:
         while True:
             # Ranks that were lost are replaced, and asked anew; that there are none any more is another error.
             with suppress(ConnectionError):
@@ -83,17 +96,28 @@ class RemoteTerms:
 
     def _values(self, x: Tensor) -> Tensor:
         self._pose()
-        point = x.detach().cpu().contiguous().numpy().tobytes()
-        answer = self._team.ask(Message(Word.VALUES, content=point))
+        answer = self._team.ask(Message(Word.VALUES, content=_point(x)))
         self._at = self._team.generation, x
         return torch.frombuffer(bytearray(answer.content), dtype=torch.float64)
 
     def _gradients(self, x: Tensor) -> Tensor:
-        if not self._is_current or self._at is None or self._at[0] != self._team.generation or self._at[1] is not x:
-            self._values(x)
+        self._go_to(x)
         answer = self._team.ask(Message(Word.GRADIENTS))
         flat = torch.frombuffer(bytearray(answer.content), dtype=x.dtype)
         return flat.view(self._count, -1).to(x.device)
+
+    def _features(self, x: Tensor) -> Moments:
+        self._pose()
+        return from_message(self._team.ask(Message(Word.FEATURES, content=_point(x))), x.device)
+
+    def _moments(self, x: Tensor, factors: Sequence[float]) -> Moments:
+        self._go_to(x)
+        return from_message(self._team.ask(Message(Word.MOMENTS, {"factors": list(factors)})), x.device)
+
+    def _go_to(self, x: Tensor) -> None:
+        """Let the ranks evaluate a point, unless they were there last."""
+        if not self._is_current or self._at is None or self._at[0] != self._team.generation or self._at[1] is not x:
+            self._values(x)
 
     @property
     def _is_current(self) -> bool:
@@ -106,3 +130,7 @@ class RemoteTerms:
             path, sha256 = self._team.shared.put(self._data)
             self._team.ask(Message(Word.PROBLEM, {**self._facts, "data": str(path), "data_sha256": sha256}))
             self._posed_to, self._team.answering = self._team.generation, self
+
+
+def _point(x: Tensor) -> bytes:
+    return x.detach().cpu().contiguous().numpy().tobytes()

@@ -26,6 +26,7 @@ from idbpd.experiment.devices import resolve_device
 from idbpd.experiment.ranks.agreement import disagreement, everyone
 from idbpd.experiment.ranks.link import Meeting, Message, Word, receive, send
 from idbpd.experiment.ranks.posed import Posed, Poser
+from idbpd.experiment.ranks.sent_moments import as_message
 
 START = 60.0  # seconds, at least, in which all processes have imported what they need
 HEARTBEATS = 4  # of the chief within the time after which a silent rank is given up
@@ -83,6 +84,12 @@ class _Rank:
             elif message.word is Word.VALUES:
                 assert self._posed is not None  # a problem comes first
                 self._answer(Message(Word.DONE, content=_bytes(self._posed.values(message.content))))
+            elif message.word is Word.FEATURES:
+                assert self._posed is not None
+                self._answer(as_message(self._posed.moments_of_features(message.content)))
+            elif message.word is Word.MOMENTS:
+                assert self._posed is not None
+                self._answer(as_message(self._posed.terms.moments(message.facts["factors"])))
             elif message.word is Word.GRADIENTS:
                 assert self._posed is not None
                 gradients = self._posed.terms.gradients()

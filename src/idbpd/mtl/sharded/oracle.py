@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from idbpd.mtl.layer_curvature import LEAST_FACTOR, first_metric, later_metric
+from idbpd.mtl.layer_moments import Moments, layers_of
 from idbpd.mtl.weight_decay import WeightDecay
+from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 
 
@@ -21,6 +24,14 @@ class Terms(Protocol):
         """The gradient of each worst case: (tasks, len(x)). It is cheaper at the point of the latest values."""
         ...
 
+    def moments_of_features(self, x: Tensor) -> Moments:
+        """Of the layers of the network that take features."""
+        ...
+
+    def moments(self, x: Tensor, factors: Sequence[float]) -> Moments:
+        """Of all layers at a point, where each task counts by its factor; cheaper at that of the latest values."""
+        ...
+
 
 class ShardedProblem:
     """Minimise a weighted sum of worst cases and weight decay while some of the worst cases stay under thresholds.
@@ -29,9 +40,18 @@ class ShardedProblem:
     stay where the samples are: a solver neither gets nor gives them.
     """
 
-    def __init__(self, terms: Terms, shares: Sequence[float], thresholds: Sequence[float], decay: WeightDecay) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        shares: Sequence[float],
+        thresholds: Sequence[float],
+        decay: WeightDecay,
+        network: nn.Module,
+    ) -> None:
         """``shares`` are the weights of all tasks in the objective; the last ``len(thresholds)`` tasks are limited."""
         self._terms = terms
+        self._layers = layers_of(network)
+        self._of_features: Moments | None = None
         self._shares = tuple(shares)
         self._thresholds = tuple(thresholds)
         self._decay = decay
@@ -44,6 +64,28 @@ class ShardedProblem:
     def start(self, x: Tensor) -> Maximisers:  # noqa: ARG002
         """Nothing: maximisers are found where the samples are, and need no start."""
         return Maximisers(None, (None,) * self.constraint_count)
+
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        """What the network knows about curvature before the first step."""
+        return first_metric(self._layers, self._known(x).right, x)
+
+    @torch.no_grad()
+    def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
+        """The same with what the losses know at a point: each task counts by its weight in the Lagrangian."""
+        known = self._known(evaluation.x)
+        if not known.right:
+            return None
+        free = len(self._shares) - self.constraint_count
+        factors = [*self._shares[:free]]
+        for share, multiplier in zip(self._shares[free:], multipliers.tolist(), strict=True):
+            factors.append(max(multiplier + share, LEAST_FACTOR))
+        found = self._terms.moments(evaluation.x, factors)
+        return later_metric(self._layers, known.right, found, self._decay.number, evaluation.x)
+
+    def _known(self, x: Tensor) -> Moments:
+        if self._of_features is None:
+            self._of_features = self._terms.moments_of_features(x)
+        return self._of_features
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, warm: Maximisers, steps: AscentSteps | None = None) -> Evaluation:  # noqa: ARG002

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData
-from idbpd.mtl.passes import weighted_cotangent
+from idbpd.mtl.layer_moments import LayerMoments, Moments, random_signs, spread_of
+from idbpd.mtl.passes import sees_every_row, weighted_cotangent
 from idbpd.mtl.problem import passes_of
 from idbpd.mtl.sharded.balls import ChiSquareBalls, EntropyBalls
 from idbpd.mtl.sharded.dealing import Shard
@@ -39,7 +40,7 @@ class ShardedTerms:
         *,
         gathered: bool = False,
     ) -> None:
-        """``whole`` has all tasks with all their samples; only its features are not used.
+        """``whole`` has all tasks with all their samples; of its features only the number counts.
 
         ``gathered`` finds all weights as those of unknown worst cases are found: from the losses of all samples.
         """
@@ -55,12 +56,16 @@ class ShardedTerms:
             for name in tasks
         ]
         self._finders = _finders(samples, gathered=gathered)
-        self._last: tuple[tuple[Tensor, ...], list[Tensor]] | None = None
+        every_row = sees_every_row([whole[name] for name in tasks], len(whole.features))
+        self._moments = LayerMoments(network, shard.data, here, every_row=every_row, add=over.add)
+        self._positions = tuple(of_task.positions for of_task in samples)
+        self._last: tuple[Tensor, tuple[Tensor, ...], list[Tensor]] | None = None
 
     @torch.no_grad()
     def values(self, x: Tensor) -> Tensor:
         """The worst case of each task at a point, over the samples of all ranks: (tasks,), float64, on the host."""
-        logits = self._passes.forward(x.to(self._passes.device))
+        x = x.to(self._passes.device)
+        logits = self._passes.forward(x)
         losses = [
             loss.values(of_task, targets, dim=0).double()
             for loss, of_task, targets in zip(self._losses, logits, self._targets, strict=True)
@@ -75,7 +80,7 @@ class ShardedTerms:
         for one, of_task, size in zip(losses, weights, self._sizes, strict=True):
             numbers += [of_task @ one, (of_task - 1 / size).square().sum()]
         sums = self._over.sums(numbers).view(-1, 2)
-        self._last = logits, weights
+        self._last = x, logits, weights
         by_square = torch.tensor(per_square, dtype=torch.float64) * sums[:, 1]
         return sums[:, 0] - by_square - torch.tensor(prices, dtype=torch.float64)
 
@@ -86,16 +91,33 @@ class ShardedTerms:
         cotangents = [
             weighted_cotangent(loss, logits, targets, weights.to(logits), dense=self._dense)
             for loss, logits, targets, weights in zip(
-                self._losses, self._last[0], self._targets, self._last[1], strict=True
+                self._losses, self._last[1], self._targets, self._last[2], strict=True
             )
         ]
         return self._over.add(self._passes.backward(cotangents))
+
+    def moments_of_features(self, x: Tensor) -> Moments:
+        """What is known about curvature before the first step, over the samples of all ranks, in one message."""
+        return Moments(self._moments.of_features(x), {})
+
+    @torch.no_grad()
+    def moments(self, factors: Sequence[float]) -> Moments:
+        """The same at the last point, where each task counts by its factor; a number and the moments are sent."""
+        assert self._last is not None
+        x, all_logits, all_weights = self._last
+        spreads, counts = [], []
+        for at, (logits, weights) in enumerate(zip(all_logits, all_weights, strict=True)):
+            counts.append(factors[at] * weights.to(logits))
+            # Those that the samples have in one process: the metric is the same for any number of ranks.
+            signs = random_signs(len(logits), self._sizes[at])[:, :, self._positions[at].cpu()]
+            spreads.append(spread_of(self._losses[at], logits, self._targets[at], counts[-1], signs))
+        return self._moments.at(x, spreads, counts)
 
     @property
     def support(self) -> Tensor:
         """How many samples have weight at the last point: (tasks,), on the host."""
         assert self._last is not None
-        return self._over.sums([weights.count_nonzero() for weights in self._last[1]])
+        return self._over.sums([weights.count_nonzero() for weights in self._last[2]])
 
 
 def _finders(samples: Sequence[Samples], *, gathered: bool) -> list[tuple[Finder, list[int]]]:
