@@ -79,6 +79,12 @@ def test_it_is_named_in_one_line(project: KedroProject, arguments: str, message:
     assert not project.data.exists()
 
 
+def test_the_benchmark_refuses_ranks(project: KedroProject) -> None:
+    arguments = ("--pipeline", "benchmark", "--params", "compute.distributed.processes=2")
+    message = "the benchmark gives each method the processor time of one process, and compute.distributed has 2; set"
+    assert message in error_of(project.kedro("run", *arguments, exit_code=1))
+
+
 def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(project: KedroProject) -> None:
     project.data.mkdir()
     (project.data / "06_models").write_text("a file where a folder should be")
