@@ -10,6 +10,7 @@ import torch
 from kedro.framework.session import KedroSession
 from kedro.framework.startup import bootstrap_project
 
+from idbpd.datasets.table import StoredFeatures
 from idbpd.datasets.table_checks import as_table
 from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.compute_parameters import ComputeParameters
@@ -87,6 +88,7 @@ def _table(dataset: str) -> Any:
     rows = DATA[dataset].rows
     if rows is None:
         return table
+    assert not isinstance(table.features, StoredFeatures)
     return replace(
         table,
         features=table.features[:rows],

@@ -51,7 +51,9 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 def test_scikit_learn_tools_take_several_tasks() -> None:
     X, first = make_classification(90, 5, random_state=0)
     Y = np.column_stack([first, X[:, 0] > 0])
-    pipeline = make_pipeline(StandardScaler(), RobustMultiTaskClassifier(**SMALL))
+    # With a loose tolerance a solve may end near the start, where a model still guesses.
+    exact = {**SMALL, "max_steps": 60, "tolerance": 1e-3}
+    pipeline = make_pipeline(StandardScaler(), RobustMultiTaskClassifier(**exact))
     scores = cross_val_score(pipeline, X, Y, cv=3)
     assert scores.shape == (3,)
     assert scores.mean() > 0.6

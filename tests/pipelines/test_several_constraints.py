@@ -45,8 +45,8 @@ class Finished(NamedTuple):
 
 
 def _run(data: MultiTaskData, split: SplitParameters = SPLIT) -> Finished:
-    threshold, start, alone = calibrate(data, CALIBRATION, EXPERIMENT)
-    shared = (start, TRAINING.model_copy(update={"max_steps": 120}), EXPERIMENT)
+    threshold, start, alone = calibrate(data, CALIBRATION.model_copy(update={"max_steps": 400}), EXPERIMENT)
+    shared = (start, TRAINING.model_copy(update={"max_steps": 300}), EXPERIMENT)
     weights, history, clock, outcome = train_constrained(data, threshold, *shared)
     unconstrained = train_unconstrained(data, *shared)
     equal = train_equal_weights(data, *shared)

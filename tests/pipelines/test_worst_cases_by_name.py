@@ -70,7 +70,7 @@ def _trained(table_file: Path, worst_case: Any, **of_tasks: Any) -> tuple[MultiT
     train = stored.load()
     problem = ProblemParameters.model_validate({**GIVEN, "worst_case": worst_case})
     experiment = Experiment(ModelParameters(hidden=8), problem, COMPUTE, 0, parts.fingerprint)
-    budget = {"max_steps": 300, "tolerance": 1e-3}
+    budget = {"max_steps": 3000, "tolerance": 1e-3}  # as the default has
     threshold, start, alone = calibrate(train, CalibrationParameters(slack=0.1, **budget), experiment)  # type: ignore[arg-type]
     training = TrainingParameters(start="calibrated", **budget)  # type: ignore[arg-type]
     weights, _, _, outcome = train_constrained(train, threshold, start, training, experiment)

@@ -1,6 +1,7 @@
 """The table of features and targets: every source is read into this form."""
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -88,6 +89,39 @@ class Column:
         return pd.Series(texts[values], name=self.name, dtype=object)
 
 
+class StoredFeatures(ABC):
+    """Columns that are larger than memory and stay in their files (`idbpd.datasets.stored`)."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    @abstractmethod
+    def column(self, at: int) -> Column:
+        """One column with all its values."""
+
+    @abstractmethod
+    def roles(self) -> list[tuple[str, Role]]:
+        """The name and the role of every column."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[int, list[Column]]]:
+        """All columns of some rows at a time, with the number of the first of them."""
+
+    @abstractmethod
+    def frame(self, rows: NDArray[np.intp] | slice) -> pd.DataFrame:
+        """Some rows as they would come in a file to score."""
+
+    @abstractmethod
+    def described(self) -> dict[str, Any]:
+        """All that is needed to find the same columns again, as plain data."""
+
+    @abstractmethod
+    def sha256(self) -> list[str]:
+        """SHA-256 of the values, by parts of the files."""
+
+
 @dataclass(frozen=True)
 class Target:
     """What one task predicts, for every row of the table.
@@ -128,7 +162,7 @@ class TaskTable:
     columns that name a row: no features, but predictions repeat them.
     """
 
-    features: Matrix | tuple[Column, ...]
+    features: Matrix | tuple[Column, ...] | StoredFeatures
     feature_names: tuple[str, ...]
     labels: NDArray[np.int8]  # (samples, labels)
     label_names: tuple[str, ...]
@@ -177,12 +211,14 @@ class TaskTable:
 
     def dense_features(self, rows: NDArray[np.intp] | slice) -> NDArray[np.float32]:
         """The features of some rows as a dense matrix; only where they are numbers."""
-        assert not isinstance(self.features, tuple)  # columns must be encoded first
+        assert not isinstance(self.features, tuple | StoredFeatures)  # columns must be encoded first
         part = self.features[rows]
         return np.ascontiguousarray(part.toarray() if isinstance(part, csr_array) else part, dtype=np.float32)
 
     def frame(self, rows: NDArray[np.intp] | slice) -> pd.DataFrame:
         """The features of some rows as they would come in a file to score."""
+        if isinstance(self.features, StoredFeatures):
+            return self.features.frame(rows)
         if not isinstance(self.features, tuple):
             return pd.DataFrame(self.dense_features(rows).astype(np.float64), columns=list(self.feature_names))
         return pd.DataFrame({column.name: column.series(rows) for column in self.features})
@@ -190,6 +226,7 @@ class TaskTable:
     def of_rows(self, rows: NDArray[np.intp]) -> "TaskTable":
         """The table of some rows, in the given order."""
         features = self.features
+        assert not isinstance(features, StoredFeatures)  # its rows are never picked: they would not fit into memory
         return replace(
             self,
             features=(

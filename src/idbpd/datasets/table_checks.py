@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from idbpd.datasets.table import Origin, TaskTable
+from idbpd.datasets.table import Origin, StoredFeatures, TaskTable
 from idbpd.datasets.tabular.column_names import require_names
 from idbpd.datasets.tabular.columns import frame_to_table
 from idbpd.errors import DataError
@@ -86,6 +86,8 @@ def require_finite(table: TaskTable) -> None:
     A missing value is no error: it is filled in where features become a matrix. Sparse features have no gaps to fill.
     """
     features = table.features
+    if isinstance(features, StoredFeatures):
+        return  # looked at when its columns were read
     if isinstance(features, tuple):
         for at, column in enumerate(features):
             if column.role != "category":

@@ -12,7 +12,8 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array
 
-from idbpd.datasets.table import Column, Matrix, Target, TaskTable
+from idbpd.datasets.stored.columns import StoredColumns
+from idbpd.datasets.table import Column, Matrix, StoredFeatures, Target, TaskTable
 
 SPARSE_PARTS = ("data", "indices", "indptr")
 Arrays = dict[str, NDArray[Any]]
@@ -62,6 +63,7 @@ class TaskTableDataset(AbstractDataset[TaskTable, TaskTable]):
         names = {
             "features": data.feature_names,
             "columns": _column_names(data.features),
+            "stored": data.features.described() if isinstance(data.features, StoredFeatures) else None,
             "labels": data.label_names,
             "positions": list(data.positions),
             # Pairs, because the order of the tasks matters.
@@ -82,7 +84,9 @@ class TaskTableDataset(AbstractDataset[TaskTable, TaskTable]):
         return {"filepath": str(self._path)}
 
 
-def _feature_arrays(features: Matrix | tuple[Column, ...]) -> Arrays:
+def _feature_arrays(features: Matrix | tuple[Column, ...] | StoredFeatures) -> Arrays:
+    if isinstance(features, StoredFeatures):
+        return {}  # they stay where they are
     if isinstance(features, tuple):
         return {f"columns.{at}": np.ascontiguousarray(column.values) for at, column in enumerate(features)}
     if isinstance(features, csr_array):
@@ -90,7 +94,7 @@ def _feature_arrays(features: Matrix | tuple[Column, ...]) -> Arrays:
     return {"features": np.ascontiguousarray(features)}
 
 
-def _column_names(features: Matrix | tuple[Column, ...]) -> list[dict[str, Any]] | None:
+def _column_names(features: Matrix | tuple[Column, ...] | StoredFeatures) -> list[dict[str, Any]] | None:
     if not isinstance(features, tuple):
         return None
     return [_described(column) for column in features]
@@ -104,7 +108,9 @@ def _loaded_column(name: str, column: Mapping[str, Any], values: NDArray[Any]) -
     return Column(name, column["role"], values, tuple(column["categories"]), column["written"])
 
 
-def _loaded_features(arrays: Arrays, names: Mapping[str, Any]) -> Matrix | tuple[Column, ...]:
+def _loaded_features(arrays: Arrays, names: Mapping[str, Any]) -> Matrix | tuple[Column, ...] | StoredFeatures:
+    if names.get("stored") is not None:
+        return StoredColumns.restored(names["stored"])
     if names["columns"] is not None:
         return tuple(
             _loaded_column(name, column, arrays[f"columns.{at}"])

@@ -7,12 +7,14 @@ from typing import Any
 
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
+from idbpd.datasets.tensor_stream import StreamedData, write_tensors
 from idbpd.mtl import Meaning, MultiTaskData, Task
 
 
 def load_tasks(path: Path) -> MultiTaskData:
-    """Load features and tasks to the CPU."""
+    """Load features and tasks to the CPU. The file is mapped into memory: what is not used is not read."""
     tensors = load_file(path)
     with safe_open(path, framework="pt") as file:
         described: dict[str, dict[str, Any]] = json.loads(file.metadata()["tasks"])
@@ -32,10 +34,10 @@ def load_tasks(path: Path) -> MultiTaskData:
     return MultiTaskData(tensors["features"], tasks)
 
 
-def save_tasks(data: MultiTaskData, path: Path) -> None:
+def save_tasks(data: MultiTaskData | StreamedData, path: Path) -> None:
     """Save features and tasks; what the tasks mean is stored in the file's metadata."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    tensors = {"features": data.features.contiguous()}
+    tensors: dict[str, Tensor] = {}
     for task in data.tasks:
         tensors[f"{task.name}.rows"] = task.rows.contiguous()
         tensors[f"{task.name}.targets"] = task.targets.contiguous()
@@ -50,4 +52,8 @@ def save_tasks(data: MultiTaskData, path: Path) -> None:
         }
         for task in data.tasks
     }
-    save_file(tensors, path, metadata={"tasks": json.dumps(described)})
+    metadata = {"tasks": json.dumps(described)}
+    if isinstance(data, StreamedData):
+        write_tensors(path, tensors, "features", data.features, metadata)
+    else:
+        save_file({"features": data.features.contiguous(), **tensors}, path, metadata=metadata)

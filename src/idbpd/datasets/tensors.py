@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from idbpd.datasets.task_file import load_tasks, save_tasks
+from idbpd.datasets.tensor_stream import StreamedData
 from idbpd.mtl import MultiTaskData
 
 
@@ -35,7 +36,7 @@ class TensorsDataset(AbstractDataset[dict[str, Tensor], dict[str, Tensor]]):
         return {"filepath": str(self._path)}
 
 
-class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
+class MultiTaskDataset(AbstractDataset[MultiTaskData | StreamedData, MultiTaskData]):
     """The features and tasks of one part (train or test) of a data set."""
 
     def __init__(self, *, filepath: str, metadata: dict[str, Any] | None = None) -> None:
@@ -44,10 +45,10 @@ class MultiTaskDataset(AbstractDataset[MultiTaskData, MultiTaskData]):
         self.metadata = metadata
 
     def load(self) -> MultiTaskData:
-        """Load features and tasks to the CPU."""
+        """Load features and tasks to the CPU. The file is mapped into memory: what is not used is not read."""
         return load_tasks(self._path)
 
-    def save(self, data: MultiTaskData) -> None:
+    def save(self, data: MultiTaskData | StreamedData) -> None:
         """Save features and tasks with what they mean."""
         save_tasks(data, self._path)
 

@@ -168,5 +168,6 @@ class EnergyConstrained:
 
 
 def energy_used(model: EnergyModel, weights: Tensor, delta: float) -> float:
-    """The worst-case energy by the smooth measure, in picojoules."""
-    return model.worst_energy(torch.stack([measure(weights[layer.places], delta).cpu() for layer in model.layers]))
+    """The worst-case energy by the smooth measure, in picojoules; a layer has at least one weight."""
+    measured = torch.stack([measure(weights[layer.places], delta).cpu() for layer in model.layers])
+    return model.worst_energy(measured.clamp(min=1.0))

@@ -51,6 +51,7 @@ def calibrate(
     calibrator = _Calibrator(experiment.made_with, calibration, checkpointing, calibration_cache)
     found: dict[str, dict[str, Any]] = {}
     weights: dict[str, Tensor] = {}
+    start: dict[str, Tensor] = {}
     single: dict[str, dict[str, Tensor]] = {}
     for task in train.limited:
         its_own = experiment.of_task_alone(task.name)
@@ -80,6 +81,7 @@ def calibrate(
             weights = calibrator.solve(task.name, earlier, joint, weights).weights
         else:
             weights = solved.weights
+        start = alone.start_from(weights)
     thresholds = [record["threshold"] for record in found.values()]
     record = {
         # A number where there is one task, as the tracked parameter is read.
@@ -88,7 +90,7 @@ def calibrate(
         "tasks": found,
         "made_with": experiment.made_with,
     }
-    return record, weights, joined_by_task(single)
+    return record, start, joined_by_task(single)
 
 
 def joined_by_task(weights: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:

@@ -63,7 +63,7 @@ def train_under_limits(
     timed = Stage(names.stage, names.progress, settings, checkpointing).solve(
         built,
         thresholds,
-        built.initial_weights if start is None else built.start_from(start),
+        built.initial_weights if start is None else built.placed(start),
         Budget(training.max_steps, training.tolerance),
         make_method(training.method, options),
     )

@@ -31,7 +31,7 @@ from idbpd.mtl import (
     output_offsets,
     worst_case_for,
 )
-from idbpd.mtl.problem import shares_beyond_limits
+from idbpd.mtl.problem import has_steady_weights, shares_beyond_limits
 from idbpd.mtl.sharded import ShardedProblem
 from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.optim import Oracle, Solution
@@ -83,7 +83,7 @@ class BuiltProblem(NamedTuple):
         self, start: Literal["calibrated", "random"], calibrated_weights: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
         """The weights that a solve starts from."""
-        return self.start_from(calibrated_weights) if start == "calibrated" else self.initial_weights
+        return self.placed(calibrated_weights) if start == "calibrated" else self.initial_weights
 
     def network_with(self, weights: dict[str, Tensor]) -> nn.Module:
         """The network of the problem, with these weights from now on."""
@@ -105,7 +105,7 @@ class BuiltProblem(NamedTuple):
 
     def here(self, data: MultiTaskData) -> MultiTaskData:
         """Other data on the device and in the precision of the problem's own."""
-        return data.to(self.data.features.device, self.data.features.dtype)
+        return data.to(self.data.features.device, self.data.priority.targets.dtype)
 
     def quality(self, weights: dict[str, Tensor], data: MultiTaskData, criteria: Criteria) -> dict[str, TaskQuality]:
         """The quality of every task on some data with these weights, by the task's name."""
@@ -178,10 +178,13 @@ def build_problem(
     oracle: Oracle
     if remote is not None:
         tasks = tuple(data[name] for name in (objective, *thresholds))
-        shares = (1.0, *shares_beyond_limits(problem.beyond_limits, tasks, criteria_of(problem)))
+        criteria = criteria_of(problem)
+        shares = (1.0, *shares_beyond_limits(problem.beyond_limits, tasks, criteria))
+        is_steady = has_steady_weights(criteria(task) for task in tasks)
         terms = remote.terms([task.name for task in tasks])
         decay = WeightDecay(problem.weight_decay, offsets)
-        oracle = ShardedProblem(terms, shares, list(thresholds.values()), decay, network)
+        limits = list(thresholds.values())
+        oracle = ShardedProblem(terms, shares, limits, decay, network, has_steady_weights=is_steady)
     else:
         oracle = RobustMultiTask(
             network,

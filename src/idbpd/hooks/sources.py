@@ -14,6 +14,7 @@ from idbpd.redaction import names_secret, redact
 
 VALIDATOR = "validator"
 CREDENTIALS = "credentials"
+TABULAR = "idbpd.datasets.TabularDataset"
 # A name becomes a folder, a part of a registered model's name, and a value on the command line.
 LONGEST_NAME = 100
 _NAME = re.compile(r"[^\W_][\w.-]*")
@@ -81,7 +82,10 @@ def require_source(name: str, sources: Mapping[str, Any], credentials: Container
 
 def complete(name: str, source: dict[str, Any], project: Path) -> dict[str, Any]:
     """The block as a catalog entry: with a validator, and with absolute paths."""
-    return {VALIDATOR: _default_validator(name, source), **_with_absolute_files(source, project)}
+    block = {VALIDATOR: _default_validator(name, source), **_with_absolute_files(source, project)}
+    if block.get("type") == TABULAR:
+        block.setdefault("digests", str(project / "data" / "02_intermediate" / name / "row_groups.json"))
+    return block
 
 
 def _problem(name: str) -> str | None:

@@ -9,6 +9,9 @@ from torch import Tensor
 
 from idbpd.mtl.kinds import DISTRIBUTION, Meaning
 
+# Numbers of features that are copied to another floating-point type: 1 GB in float64.
+MOST_CONVERTED = 1 << 27
+
 
 @dataclass(frozen=True)
 class Task:
@@ -81,7 +84,10 @@ class MultiTaskData:
         return tuple(len(task.labels) for task in self.tasks)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "MultiTaskData":
-        """The same data on a device and in a floating-point type: one transfer, before training."""
+        """The same data on a device and in a floating-point type: one transfer, before training.
+
+        Features that are many stay as they are, where they need not move: a pass converts them block by block.
+        """
         tasks = tuple(
             replace(
                 task,
@@ -91,4 +97,5 @@ class MultiTaskData:
             )
             for task in self.tasks
         )
-        return MultiTaskData(self.features.to(device, dtype), tasks)
+        stay = self.features.device == device and self.features.numel() > MOST_CONVERTED
+        return MultiTaskData(self.features if stay else self.features.to(device, dtype), tasks)

@@ -95,7 +95,11 @@ def task_logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task,
 
     Rows pass in blocks, as in training, so that measuring needs no more memory.
     """
-    blocks = [[part.cpu() for part in network(features)] for features in torch.split(data.features, ROWS_AT_A_TIME)]
+    weight = next(network.parameters(), data.features)  # features that are many are not in its floating-point type
+    blocks = [
+        [part.cpu() for part in network(features.to(weight.dtype))]
+        for features in torch.split(data.features, ROWS_AT_A_TIME)
+    ]
     for task, parts in zip(data.tasks, zip(*blocks, strict=True), strict=True):
         here = replace(task, rows=task.rows.cpu(), targets=task.targets.cpu())
         yield here, torch.cat(parts)[here.rows]

@@ -10,6 +10,7 @@ from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.feature_products import Part, feature_products
 from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.passes import Cotangent, in_union, union_of
+from idbpd.mtl.tanh_layout import TanhLayout, TanhWeights
 
 # What it costs to pick a row, in multiplications of that row by one hidden unit (measured: 0.8 and 0.027 microseconds
 # with 1296 features). Where picking would cost more than it saves, rows without weight are multiplied by zero.
@@ -19,15 +20,6 @@ UNITS_PER_PICK = 30
 PICKS_PER_ROW = 3
 
 tanh_backward = torch.ops.aten.tanh_backward.default  # slope times 1 - h^2, without a copy in between
-
-
-class _Weights(NamedTuple):
-    """The flat vector as the layers' weights, the heads of the problem's tasks in one."""
-
-    trunk: Tensor  # (hidden, features)
-    bias: Tensor  # (hidden,)
-    heads: Tensor  # (labels of all tasks, hidden)
-    offsets: Tensor  # (labels of all tasks,)
 
 
 class _Weighted(NamedTuple):
@@ -50,16 +42,13 @@ class TanhPasses:
         self.device = data.features.device
         self._union = union_of(tasks, len(data.features))
         self._features = feature_products(data.features, self._union.rows)
-        self._units, self._inputs = network.trunk.weight.shape
-        self._count = sum(parameter.numel() for parameter in network.parameters())
-        self._labels = list(_spans([len(task.labels) for task in tasks]))
-        begins = list(_head_begins(self._units, self._inputs, data.classes))
-        self._head_begins = [begins[data.position(task.name)] for task in tasks]
-        self._last: tuple[_Weights, Tensor] | None = None
+        self._layout = TanhLayout(network, data, tasks)
+        self._units, self._inputs, self._labels = self._layout.units, self._layout.inputs, self._layout.labels
+        self._last: tuple[TanhWeights, Tensor] | None = None
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """One product with the features, and one with all heads."""
-        weights = self._weights(x)
+        weights = self._layout.weights(x)
         hidden = self._features.forward(weights.trunk, weights.bias).tanh_()
         self._last = weights, hidden
         logits = torch.addmm(weights.offsets[:, None], weights.heads, hidden.T)
@@ -73,10 +62,7 @@ class TanhPasses:
         assert self._last is not None  # there is no backward pass before a forward pass
         weights, hidden = self._last
         slopes = torch.cat([in_union(self._union, task, c) for task, c in enumerate(cotangents)])
-        # The heads side by side, each for its own copy of the hidden units: one product leads back to all of them.
-        spread = hidden.new_zeros(len(slopes), self._units * len(cotangents))
-        for task, labels in enumerate(self._labels):
-            spread[labels, task * self._units : (task + 1) * self._units] = weights.heads[labels]
+        spread = self._layout.spread(weights)
 
         def upstream(rows: Tensor | slice, outputs: slice) -> Tensor:
             """The derivative in the pre-activations for the tasks whose hidden units these are."""
@@ -95,7 +81,7 @@ class TanhPasses:
             of_heads = slopes @ hidden
         else:
             of_heads = slopes.index_select(1, rows) @ hidden.index_select(0, rows)
-        return self._flat(of_trunk, of_bias, of_heads, slopes.sum(dim=1))
+        return self._layout.flat(of_trunk, of_bias, of_heads, slopes.sum(dim=1))
 
     def _labels_of(self, outputs: slice) -> slice:
         """The labels of the tasks whose hidden units the outputs are."""
@@ -121,49 +107,12 @@ class TanhPasses:
             parts += [Part(of_these, slice(a * self._units, b * self._units)) for a, b in _runs(combination)]
         return _Weighted(rows, parts)
 
-    def _weights(self, x: Tensor) -> _Weights:
-        units, inputs = self._units, self._inputs
-        counts = [labels.stop - labels.start for labels in self._labels]
-        parts = list(zip(self._head_begins, counts, strict=True))
-        return _Weights(
-            x[: units * inputs].view(units, inputs),
-            x[units * inputs : units * inputs + units],
-            torch.cat([x[at : at + n * units].view(n, units) for at, n in parts]),
-            torch.cat([x[at + n * units : at + n * units + n] for at, n in parts]),
-        )
-
-    def _flat(self, of_trunk: Tensor, of_bias: Tensor, of_heads: Tensor, of_offsets: Tensor) -> Tensor:
-        """The gradients in the order of the flat vector; a task's gradient is zero in the heads of others."""
-        tasks, trunk = len(self._labels), self._units * self._inputs
-        gradients = of_trunk.new_zeros(tasks, self._count)
-        gradients[:, :trunk] = of_trunk.view(tasks, trunk)
-        gradients[:, trunk : trunk + self._units] = of_bias.view(tasks, self._units)
-        for task, (labels, begin) in enumerate(zip(self._labels, self._head_begins, strict=True)):
-            head = torch.cat([of_heads[labels].flatten(), of_offsets[labels]])
-            gradients[task, begin : begin + len(head)] = head
-        return gradients
-
 
 def _picked(table: Tensor, dim: int, places: Tensor | slice) -> Tensor:
     """Rows or columns of a table; where they are a range, without a copy."""
     if isinstance(places, slice):
         return table.narrow(dim, places.start, places.stop - places.start)
     return table.index_select(dim, places)
-
-
-def _head_begins(units: int, inputs: int, classes: Sequence[int]) -> Iterator[int]:
-    """Where the weights of each head begin in the flat vector: its bias follows them, the next head follows that."""
-    begin = units * inputs + units
-    for count in classes:
-        yield begin
-        begin += count * units + count
-
-
-def _spans(lengths: Sequence[int]) -> Iterator[slice]:
-    begin = 0
-    for length in lengths:
-        yield slice(begin, begin + length)
-        begin += length
 
 
 def _runs(combination: int) -> Iterator[tuple[int, int]]:

@@ -44,10 +44,10 @@ ENERGY = EnergyParameters.model_validate(
         "residual_limit": 1e-2,
     }
 )
-TRAINING = TrainingParameters(start="calibrated", max_steps=150, tolerance=1e-3)
+TRAINING = TrainingParameters(start="calibrated", max_steps=400, tolerance=1e-3)
 MODEL = ModelParameters(hidden=6)
 COMPUTE = ComputeParameters(device="cpu", dtype="float32")
-CALIBRATION = CalibrationParameters(slack=1.0, max_steps=40, tolerance=1e-4)
+CALIBRATION = CalibrationParameters(slack=1.5, max_steps=200, tolerance=1e-4)
 
 
 def _table() -> TaskTable:

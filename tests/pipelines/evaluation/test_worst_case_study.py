@@ -52,6 +52,7 @@ def _study(worst_case: object, *, hardest: int = 4, test_fraction: float = 0.5) 
 
 def _part(table: TaskTable, rows: Tensor, encoding: dict[str, Any]) -> MultiTaskData:
     features = torch.from_numpy(encoded(table, rows.numpy(), encoding))
+    assert isinstance(table.features, tuple)
     column = table.features[1]
     assert isinstance(column, Column)
     west = torch.from_numpy(column.values[rows.numpy()].astype(np.int64))
@@ -95,7 +96,9 @@ def test_the_hardest_samples_come_with_truth_answer_and_raw_columns() -> None:
     assert first["columns"]["region"] == "west"
     assert (first["row"] - 1) % 10 == 0
     assert first["row"] > 100  # of the test part
-    noise = _table().features[0]
+    features = _table().features
+    assert isinstance(features, tuple)
+    noise = features[0]
     assert isinstance(noise, Column)
     assert float(first["columns"]["noise"]) == pytest.approx(noise.values[first["row"] - 1], rel=1e-3)
 

@@ -57,7 +57,7 @@ def _settle(
 
 def _validation_parts(table: TaskTable) -> Parts:
     train_rows, _ = split_rows(table, SPLIT.test_fraction, SPLIT.seed)
-    return parts_to_choose_on(table.of_rows(train_rows), _search([0.0]), Division(SPLIT, FEATURES))
+    return parts_to_choose_on(table, train_rows, _search([0.0]), Division(SPLIT, FEATURES), None)
 
 
 def _table() -> TaskTable:

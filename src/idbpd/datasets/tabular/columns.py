@@ -74,7 +74,7 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTab
     """Read the columns, give each its role, and check them; an error names the place of the first bad value."""
     names = columns.column_names
     require_names(names, origin)
-    _check_roles(roles, names, origin)
+    check_roles(roles, names, origin)
     if columns.num_rows == 0:
         raise DataError(f"{origin.name}: the table has columns but no rows")
     targets = {name: values_of(columns[name], name, roles.reading) for name in roles.targets}
@@ -90,7 +90,7 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTab
         feature_names=feature_names,
         labels=labels,
         label_names=label_names,
-        groups=None if roles.group is None else _groups(columns[roles.group], roles.group, roles.reading),
+        groups=None if roles.group is None else group_codes(columns[roles.group], roles.group, roles.reading),
         origin=origin,
         targets=made,
         label_kind="labels",
@@ -109,7 +109,7 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTab
     return table
 
 
-def _check_roles(roles: Roles, names: Sequence[str], origin: Origin) -> None:
+def check_roles(roles: Roles, names: Sequence[str], origin: Origin) -> None:
     """Every column that is named must be there, and have one role."""
     role_of: dict[str, str] = {}
     for name in roles.groups:
@@ -160,7 +160,8 @@ def _labels(
     return matrix, shown
 
 
-def _groups(column: pa.ChunkedArray, name: str, reading: Reading) -> NDArray[np.int64]:
+def group_codes(column: pa.ChunkedArray, name: str, reading: Reading) -> NDArray[np.int64]:
+    """The group of every row as a number; a row without one is a group of its own."""
     codes, words = values_of(column, name, reading).distinct
     groups = codes.astype(np.int64)
     alone = np.flatnonzero(groups < 0)

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
 from kedro.io import DatasetError, Version
 
 from idbpd.datasets.file_dataset import FileDataset
+from idbpd.datasets.stored.ingest import stored_table
+from idbpd.datasets.stored.parquet_rows import ParquetRows
 from idbpd.datasets.table import TaskTable
 from idbpd.datasets.tabular.column_names import LABEL_PREFIX
 from idbpd.datasets.tabular.columns import Roles, columns_to_table
@@ -15,6 +18,8 @@ from idbpd.datasets.tabular.reading import joined, read_columns, require_readabl
 from idbpd.datasets.tabular.task_block import read_tasks
 from idbpd.datasets.tabular.values import Reading
 from idbpd.errors import ConfigurationError
+
+IN_MEMORY = 2e9  # bytes
 
 
 class TabularDataset(FileDataset[TaskTable]):
@@ -40,6 +45,9 @@ class TabularDataset(FileDataset[TaskTable]):
     more words for a missing value, ``not_missing`` words that are values here; `MISSING` has the usual ones.
     ``delimiter`` is found from the file, ``decimal`` from each column, unless they are stated.
 
+    A Parquet table of more than ``in_memory`` bytes, eight for each value, stays in its files (docs/scale_memory.md).
+    ``digests`` is a file in which the SHA-256 of its row groups are kept.
+
     ``labels: [stroke, flu]`` instead of ``tasks`` leaves the division to the split. Without either, the columns named
     ``label:...`` are the labels.
     """
@@ -61,6 +69,8 @@ class TabularDataset(FileDataset[TaskTable]):
         delimiter: str | None = None,
         decimal: str | None = None,
         encoding: str | None = None,
+        in_memory: float = IN_MEMORY,
+        digests: str | None = None,
         version: Version | None = None,
         credentials: dict[str, Any] | None = None,
         fs_args: dict[str, Any] | None = None,
@@ -103,6 +113,24 @@ class TabularDataset(FileDataset[TaskTable]):
             ),
         )
         self._delimiter, self._encoding = delimiter, encoding
+        if not isinstance(in_memory, int | float) or in_memory < 0:
+            raise ConfigurationError(f"{place}: in_memory = {in_memory!r} is not valid; it is a number of bytes")
+        self._in_memory, self._digests = in_memory, None if digests is None else Path(digests)
+
+    def load(self) -> TaskTable:
+        """Read the table; one that is larger than memory stays in its files, and is read when it is needed."""
+        rows = self._stored_rows()
+        return super().load() if rows is None else stored_table(rows, self._roles, self._digests)
+
+    def _stored_rows(self) -> ParquetRows | None:
+        """The rows of local Parquet files, if they are too many to be in memory."""
+        if self._protocol != "file" or self._version is not None:
+            return None
+        files = [self.path, *self._others]
+        if not all(PurePosixPath(file).suffix.lower() == ".parquet" and self._fs.exists(file) for file in files):
+            return None
+        rows = ParquetRows(files)
+        return rows if 8 * len(rows) * len(rows.schema.names) > self._in_memory else None
 
     def _parse(self, content: bytes, name: str) -> TaskTable:
         contents = [(content, name), *((self._read(file), file) for file in self._others)]

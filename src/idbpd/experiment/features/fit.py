@@ -15,7 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from idbpd.datasets.table import Column, Role, TaskTable
+from idbpd.datasets.table import Column, Role, StoredFeatures, TaskTable
 from idbpd.experiment.features.encoding import DAY, date_parts, encode
 
 # A value of a category needs enough rows to learn from: five, and one in a thousand, because a scaled feature that so
@@ -47,7 +47,7 @@ def fit_encoding(table: TaskTable, rows: NDArray[np.intp]) -> dict[str, Any]:
 
 def encoded(table: TaskTable, rows: NDArray[np.intp], encoding: Mapping[str, Any]) -> NDArray[np.float32]:
     """The encoded features of some rows, as the network takes them."""
-    if isinstance(table.features, tuple):
+    if isinstance(table.features, tuple | StoredFeatures):
         return encode(table.frame(rows), encoding).matrix.astype(np.float32)
     matrix = table.dense_features(rows)
     gaps = [at for at, column in enumerate(encoding["numbers"]) if column["gap"]]
@@ -137,7 +137,7 @@ def _date(name: str, transformer: Pipeline) -> dict[str, Any]:
 
 def _of_matrix(table: TaskTable, rows: NDArray[np.intp]) -> dict[str, Any]:
     """The encoding of a table whose features are all numbers; the matrix is not copied into a data frame."""
-    assert not isinstance(table.features, tuple)
+    assert not isinstance(table.features, tuple | StoredFeatures)
     part = table.features[rows]
     values = part.data if isinstance(part, csr_array) else part
     if isinstance(part, csr_array) or np.isnan(values).any():

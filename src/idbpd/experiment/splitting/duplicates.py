@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import TaskTable
+from idbpd.datasets.table import StoredFeatures, TaskTable
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ def shared_rows(table: TaskTable, train: NDArray[np.intp], test: NDArray[np.intp
 
 def say_duplicates(table: TaskTable, train: NDArray[np.intp], test: NDArray[np.intp]) -> None:
     """Warn where test rows are in the training part as well."""
-    if len(table) * max(1, len(table.feature_names)) > MOST_NUMBERS:
+    if isinstance(table.features, StoredFeatures) or len(table) * max(1, len(table.feature_names)) > MOST_NUMBERS:
         return
     shared = shared_rows(table, train, test)
     if shared:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import Target, TaskTable
+from idbpd.datasets.table import StoredFeatures, Target, TaskTable
 from idbpd.experiment.provenance import tensors_sha256
 from idbpd.experiment.splitting.grouping import Grouping
 from idbpd.mtl import FeatureScaling, MultiTaskData
@@ -19,10 +19,16 @@ DECISIVE = ("loss", "worst_case")
 
 
 def data_sha256(table: TaskTable) -> str:
-    """SHA-256 of names, features, labels, targets, groups and positions; sparse and dense features give the same."""
+    """SHA-256 of names, features, labels, targets, groups and positions; sparse and dense features give the same.
+
+    Of features that stay in Parquet files, the bytes of their row groups count: those of files that have not changed
+    need not be read again.
+    """
     names = {"features": table.feature_names, "labels": table.label_names, "positions": list(table.positions)}
     digest = hashlib.sha256(_text(names))
-    if isinstance(table.features, tuple):
+    if isinstance(table.features, StoredFeatures):
+        digest.update(_text([table.features.roles(), table.features.sha256()]))
+    elif isinstance(table.features, tuple):
         for column in table.features:
             digest.update(_text([column.role, column.categories]))
             digest.update(_bytes(column.values, "<f8"))

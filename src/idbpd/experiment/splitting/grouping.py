@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import Column, Target, TaskTable
+from idbpd.datasets.table import Column, StoredFeatures, Target, TaskTable
+from idbpd.datasets.tensor_stream import StreamedData
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.parameters import ProblemSettings
 from idbpd.mtl import WORST_CASES, Groups, MultiTaskData, Task
@@ -89,7 +90,9 @@ def require_groups(groupings: Sequence[Grouping | None]) -> None:
             )
 
 
-def say_groups(groupings: Sequence[Grouping | None], train: MultiTaskData, test: MultiTaskData) -> None:
+def say_groups(
+    groupings: Sequence[Grouping | None], train: MultiTaskData | StreamedData, test: MultiTaskData | StreamedData
+) -> None:
     """Warn of groups that were merged, that say little because few samples are in them, or that are predicted."""
     for grouping, task, held_out in zip(groupings, train.tasks, test.tasks, strict=True):
         if grouping is None:
@@ -167,6 +170,8 @@ def _column(table: TaskTable, name: str, parameter: str) -> Column:
         at = table.feature_names.index(name)
         if isinstance(table.features, tuple):
             return table.features[at]
+        if isinstance(table.features, StoredFeatures):
+            return table.features.column(at)
         column: Any = table.features[:, [at]]
         numbers = column if isinstance(column, np.ndarray) else column.toarray()
         return Column(name, "number", numbers[:, 0].astype(np.float64))

@@ -6,7 +6,7 @@ trained on, and its losses there are too low.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from idbpd.datasets.table import TaskTable
+from idbpd.datasets.table import StoredFeatures, TaskTable
 
 ROWS_AT_ONCE = 1024
 MARKS, COLUMNS = "marks", "columns"
@@ -38,17 +38,34 @@ def are_seen(table: TaskTable, rows: NDArray[np.intp], seen: Mapping[str, Tensor
 
 
 def _marks(table: TaskTable, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+    if isinstance(table.features, StoredFeatures):
+        return np.concatenate([_hashed(frame) for frame in _frames(table.features, rows)])
     if isinstance(table.features, tuple):
         # By the texts of categories: their numbers change when a new one appears.
-        return pd.util.hash_pandas_object(table.frame(rows), index=False).to_numpy(np.uint64).view(np.int64)
+        return _hashed(table.frame(rows))
     blocks = [rows[begin : begin + ROWS_AT_ONCE] for begin in range(0, len(rows), ROWS_AT_ONCE)]
     # A negative zero is a zero.
     digests = [_digest((row + np.float32(0)).tobytes()) for block in blocks for row in table.dense_features(block)]
     return np.array(digests, dtype=np.int64)
 
 
+def _hashed(frame: pd.DataFrame) -> NDArray[np.int64]:
+    return pd.util.hash_pandas_object(frame, index=False).to_numpy(np.uint64).view(np.int64)
+
+
+def _frames(features: StoredFeatures, rows: NDArray[np.intp]) -> Iterator[pd.DataFrame]:
+    """Rows in ascending order, a block at a time."""
+    for begin, columns in features.blocks():
+        first, last = np.searchsorted(rows, [begin, begin + len(columns[0].values)])
+        yield pd.DataFrame({column.name: column.series(rows[first:last] - begin) for column in columns})
+
+
 def _columns(table: TaskTable) -> int:
-    roles = [column.role for column in table.features] if isinstance(table.features, tuple) else []
+    features = table.features
+    if isinstance(features, StoredFeatures):
+        roles = [role for _, role in features.roles()]
+    else:
+        roles = [column.role for column in features] if isinstance(features, tuple) else []
     return _digest(json.dumps([table.feature_names, roles]).encode())
 
 

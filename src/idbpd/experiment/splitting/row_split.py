@@ -7,7 +7,7 @@ from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit
 
-from idbpd.datasets.table import Target, TaskTable
+from idbpd.datasets.table import StoredFeatures, Target, TaskTable
 from idbpd.errors import DataError
 
 Rows = NDArray[np.intp]
@@ -30,11 +30,16 @@ TEST = Part("test", "split.test_fraction")
 def split_rows(table: TaskTable, fraction: float, seed: int, held_out: Part = TEST) -> tuple[Rows, Rows]:
     """Rows to train on and held-out rows, in file order, with the same label frequencies in both; groups stay whole.
 
-    With a fraction of zero, both are all rows: what is measured is the training data.
+    With a fraction of zero, both are all rows: what is measured is the training data. Of a table that is larger than
+    memory every row is drawn on its own: of millions, frequencies are the same anyway, and a row stays in its part when
+    others are added.
     """
     rows: Rows = np.arange(len(table))
     if fraction == 0:
         return rows, rows
+    if isinstance(table.features, StoredFeatures):
+        held = drawn_rows(rows if table.groups is None else table.groups, fraction, seed)
+        return rows[~held], rows[held]
     balanced = _balanced(table)
     if table.groups is not None and len(np.unique(table.groups)) < 2:
         raise DataError(
@@ -50,6 +55,17 @@ def split_rows(table: TaskTable, fraction: float, seed: int, held_out: Part = TE
     except ValueError as error:
         raise DataError(f"cannot split {len(table)} samples with {held_out.parameter} = {fraction}: {error}") from error
     return np.sort(train), np.sort(test)
+
+
+def drawn_rows(numbers: NDArray[np.integer], fraction: float, seed: int, draw: int = 0) -> NDArray[np.bool_]:
+    """Which rows, or groups of rows, are held out: decided for each number alone, by its hash (SplitMix64)."""
+    with np.errstate(over="ignore"):
+        mixed = numbers.astype(np.uint64) + np.uint64((2 * seed + draw) % 2**32) * np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        mixed ^= mixed >> np.uint64(31)
+    drawn: NDArray[np.bool_] = mixed < np.uint64(min(int(fraction * 2**64), 2**64 - 1))
+    return drawn
 
 
 def _balanced(table: TaskTable) -> NDArray[np.int8]:

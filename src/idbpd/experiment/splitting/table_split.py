@@ -1,7 +1,6 @@
 """From a table to a training and a test part: rows are divided, features encoded and scaled, targets become tasks."""
 
 import logging
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,17 +8,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from idbpd.datasets.table import Target, TaskTable
-from idbpd.errors import ConfigurationError, DataError
+from idbpd.datasets.table import StoredFeatures, Target, TaskTable
+from idbpd.datasets.tensor_stream import StreamedData
+from idbpd.errors import DataError
 from idbpd.experiment.features import encoded, feature_names, fit_encoding, scaling_for
-from idbpd.experiment.problem import worst_case_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.duplicates import say_duplicates
 from idbpd.experiment.splitting.fingerprint import data_sha256, split_sha256
-from idbpd.experiment.splitting.grouping import Grouping, grouping_of, require_groups, say_groups
+from idbpd.experiment.splitting.grouping import Grouping, require_groups, say_groups
+from idbpd.experiment.splitting.part_tasks import tasks_of_parts
 from idbpd.experiment.splitting.row_split import TEST, Part, split_rows
+from idbpd.experiment.splitting.stored_split import StoredParts, stored_parts
 from idbpd.experiment.splitting.task_targets import require_a_limited_task, task_targets
-from idbpd.mtl import FeatureScaling, Meaning, MultiTaskData, Task, fit_scaling
+from idbpd.mtl import FeatureScaling, MultiTaskData, fit_scaling
 
 logger = logging.getLogger(__name__)
 
@@ -50,8 +51,19 @@ class TableSplit(NamedTuple):
     fingerprint: dict[str, str]
 
 
+class StreamedSplit(NamedTuple):
+    """The same of a table that is larger than memory: features are made when they are saved."""
+
+    train: StreamedData
+    test: StreamedData
+    scaling: dict[str, Tensor]
+    encoding: dict[str, Any]
+    rows: dict[str, Tensor]
+    fingerprint: dict[str, str]
+
+
 def split(table: TaskTable, division: Division) -> TableSplit:
-    """Training and test data of the tasks, how their features were made, their rows, and the fingerprint of all."""
+    """The split of a table in memory; one that is larger than memory is refused."""
     targets = task_targets(table, division)
     require_a_limited_task(targets)
     return split_tasks(table, targets, division)
@@ -59,15 +71,38 @@ def split(table: TaskTable, division: Division) -> TableSplit:
 
 def split_tasks(table: TaskTable, targets: list[Target], division: Division) -> TableSplit:
     """`split`, of these tasks, which may be one without a limit."""
+    if isinstance(table.features, StoredFeatures):
+        raise DataError(
+            f"{table.origin.name} is larger than memory; kedro run, tune and retrain can work with it, frontier and "
+            "benchmark cannot: give them a sample of its rows, or raise in_memory in the block of the data set"
+        )
+    made = _split(table, targets, division)
+    assert isinstance(made, TableSplit)
+    return made
+
+
+def split_any(table: TaskTable, division: Division) -> TableSplit | StreamedSplit:
+    """The split of a table in memory, or of one that is larger."""
+    targets = task_targets(table, division)
+    require_a_limited_task(targets)
+    return _split(table, targets, division)
+
+
+def _split(table: TaskTable, targets: list[Target], division: Division) -> TableSplit | StreamedSplit:
+    """Training and test data of the tasks, how their features were made, their rows, and the fingerprint of all."""
     fraction = division.split.test_fraction
     train_rows, test_rows = split_rows(table, fraction, division.split.seed)
-    train, test, scaling, encoding, groupings = make_parts(table, targets, (train_rows, test_rows), division)
+    parts: Parts | StoredParts = (stored_parts if isinstance(table.features, StoredFeatures) else make_parts)(
+        table, targets, (train_rows, test_rows), division
+    )
+    train, test, scaling, encoding, groupings = parts
     require_groups(groupings)
-    if (train.features == train.features[:1]).all():
-        logger.warning("all training samples have the same features: no network can tell them apart")
+    if isinstance(train, MultiTaskData):
+        if (train.features == train.features[:1]).all():
+            logger.warning("all training samples have the same features: no network can tell them apart")
+        _hint_at_scaling(train.features, feature_names(encoding), division)
     _hint_at_single_classes(train)
     _hint_at_rare_values(encoding)
-    _hint_at_scaling(train.features, feature_names(encoding), division)
     _report(targets, train, test, division)
     say_groups(groupings, train, test)
     if fraction > 0 and table.content == "table":
@@ -79,7 +114,12 @@ def split_tasks(table: TaskTable, targets: list[Target], division: Division) -> 
         "split_sha256": split_sha256(content, targets, rows, division.split.unlabelled, scaling, groupings),
     }
     kept = {part: torch.from_numpy(numbers.astype(np.int64)) for part, numbers in rows.items()}
-    return TableSplit(train, test, dict(scaling.named_buffers()), encoding, kept, fingerprint)
+    rest = (dict(scaling.named_buffers()), encoding, kept, fingerprint)
+    if isinstance(train, StreamedData):
+        assert isinstance(test, StreamedData)
+        return StreamedSplit(train, test, *rest)
+    assert isinstance(test, MultiTaskData)
+    return TableSplit(train, test, *rest)
 
 
 def make_parts(
@@ -93,22 +133,13 @@ def make_parts(
     raw, raw_held_out = (torch.from_numpy(encoded(table, part, encoding)) for part in rows)
     asked = division.features.scaling
     scaling = fit_scaling(raw, scaling_for(table) if asked == "auto" else asked)
-    keep = division.split.unlabelled == "keep"
-    meanings = [_meaning(target, rows[0]) for target in targets]
-    training = held_out._replace(name="training")
-    groupings = [grouping_of(table, target, division.problem_settings, rows[0]) for target in targets]
-    tasks, of_held_out = (
-        tuple(_task(*of_task, part, name, keep) for of_task in zip(targets, meanings, groupings, strict=True))
-        for part, name in zip(rows, (training, held_out), strict=True)
-    )
-    for part, made in ((training, tasks), (held_out, of_held_out)):
-        _require_worst_cases(made, part, division)
+    made = tasks_of_parts(table, targets, rows, division, held_out)
     return Parts(
-        MultiTaskData(scaling(raw), tasks),
-        MultiTaskData(scaling(raw_held_out), of_held_out),
+        MultiTaskData(scaling(raw), made.train),
+        MultiTaskData(scaling(raw_held_out), made.held_out),
         scaling,
         encoding,
-        groupings,
+        made.groupings,
     )
 
 
@@ -119,58 +150,9 @@ def validation_parts(training_part: TaskTable, fraction: float, division: Divisi
     return make_parts(training_part, task_targets(training_part, division), rows, division, part)
 
 
-def _meaning(target: Target, rows: Rows) -> Meaning:
-    """What the outputs mean; a number is standardised by the rows to learn from."""
-    if target.kind != "number":
-        return Meaning(target.kind, other=target.other)
-    values = target.values[rows, 0].astype(np.float64)
-    values = values[~np.isnan(values)]
-    if not len(values):
-        return Meaning("number")  # the task is refused later, with its name
-    deviation = float(values.std())
-    return Meaning("number", center=float(values.mean()), scale=deviation if deviation > 0 else 1.0)
-
-
-def _require_worst_cases(tasks: tuple[Task, ...], part: Part, division: Division) -> None:
-    """Refuse a worst case that means nothing over so few samples, before anything is trained."""
-    for task in tasks:
-        try:
-            worst_case_of(task, division.problem_settings)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{error}, in the {part.name} part") from error
-
-
-def _task(
-    target: Target, meaning: Meaning, grouping: Grouping | None, rows: Rows, part: Part, keep_unlabelled: bool
-) -> Task:
-    """A task over one part of the table, with the samples whose target is known.
-
-    A distribution needs at least one label, unless samples without one are kept on purpose.
-    """
-    values = torch.from_numpy(target.values[rows])
-    if target.kind == "distribution":
-        known = (values > 0).any(dim=1)
-        members = torch.arange(len(values)) if keep_unlabelled else known.nonzero(as_tuple=True)[0]
-        chosen = values[members].nan_to_num(0.0)
-        chosen = chosen / chosen.sum(dim=1, keepdim=True).clamp(min=1)
-    else:
-        known = ~values.isnan().all(dim=1)
-        members = known.nonzero(as_tuple=True)[0]
-        chosen = values[members]
-        if target.kind == "number":
-            chosen = ((chosen.double() - meaning.center) / meaning.scale).float()
-    if not known.any():
-        raise DataError(
-            f"no sample of the {part.name} part has a target of the {target.task} task "
-            f"({', '.join(target.outputs)}); choose other columns for it, or another {part.parameter}"
-        )
-    task = Task(target.task, target.outputs, members, chosen, meaning, target.options)
-    if grouping is None:
-        return task
-    return replace(task, groups=torch.from_numpy(grouping.codes[rows])[members], group_names=grouping.names)
-
-
-def _report(targets: list[Target], train: MultiTaskData, test: MultiTaskData, division: Division) -> None:
+def _report(
+    targets: list[Target], train: MultiTaskData | StreamedData, test: MultiTaskData | StreamedData, division: Division
+) -> None:
     for at, (target, part, held_out) in enumerate(zip(targets, train.tasks, test.tasks, strict=True)):
         parts = f"{part.size} training and {held_out.size} test samples"
         rest = len(target.values) - (part.size + held_out.size if division.split.test_fraction > 0 else part.size)
@@ -194,7 +176,7 @@ def _in_words(target: Target) -> str:
     return f"{'classes' if target.kind == 'classes' else 'labels'} {shown}"
 
 
-def _hint_at_single_classes(train: MultiTaskData) -> None:
+def _hint_at_single_classes(train: MultiTaskData | StreamedData) -> None:
     for task in train.tasks:
         kind, targets = task.meaning.kind, task.targets
         if kind in ("classes", "distribution"):

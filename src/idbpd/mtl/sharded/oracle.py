@@ -47,8 +47,14 @@ class ShardedProblem:
         thresholds: Sequence[float],
         decay: WeightDecay,
         network: nn.Module,
+        *,
+        has_steady_weights: bool = True,
     ) -> None:
-        """``shares`` are the weights of all tasks in the objective; the last ``len(thresholds)`` tasks are limited."""
+        """``shares`` are the weights of all tasks in the objective; the last ``len(thresholds)`` tasks are limited.
+
+        Without steady weights (`idbpd.mtl.problem.has_steady_weights`) the metric of the start stays.
+        """
+        self._has_steady_weights = has_steady_weights
         self._terms = terms
         self._layers = layers_of(network)
         self._of_features: Moments | None = None
@@ -73,7 +79,7 @@ class ShardedProblem:
     def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
         """The same with what the losses know at a point: each task counts by its weight in the Lagrangian."""
         known = self._known(evaluation.x)
-        if not known.right:
+        if not known.right or not self._has_steady_weights:
             return None
         free = len(self._shares) - self.constraint_count
         factors = [*self._shares[:free]]

@@ -66,7 +66,7 @@ def settle_reserve(
         return record
     begin = time.perf_counter()
     try:
-        parts = parts_to_choose_on(table.of_rows(rows["train"].numpy()), weight_decay_search, division)
+        parts = parts_to_choose_on(table, rows["train"].numpy(), weight_decay_search, division, train)
     except DataError as error:
         if in_measure:
             raise DataError(f"{error}; a limit in {next(iter(in_measure.values())).measure} needs one") from error

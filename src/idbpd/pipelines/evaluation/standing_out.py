@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import TaskTable
+from idbpd.datasets.table import StoredFeatures, TaskTable
 from idbpd.experiment.features import encoded, feature_names
 
 SHOWN = 8
+SAMPLE = 20_000  # rows, of a table that is larger than memory
 FEWEST = 5  # samples on either side: fewer have no deviation to speak of
 ERROR = 0.05  # that any column at all is named by chance
 
@@ -30,6 +31,11 @@ def standing_out(
     """
     if min(members.sum(), (~members).sum()) < FEWEST:
         return
+    if isinstance(table.features, StoredFeatures) and len(rows) > SAMPLE:
+        some = np.linspace(0, len(rows) - 1, SAMPLE).astype(np.intp)
+        rows, members = rows[some], members[some]
+        if min(members.sum(), (~members).sum()) < FEWEST:
+            return
     values = np.asarray(encoded(table, rows.astype(np.intp), encoding), dtype=np.float64)
     names, columns = feature_names(encoding), _columns(encoding)
     of_members, rest = values[members], values[~members]

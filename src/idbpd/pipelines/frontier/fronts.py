@@ -107,7 +107,7 @@ class Trainer(NamedTuple):
         fixed weights that keeps the limits is better than the point. Where none keeps them, it is the point before.
         """
         built = ground.experiment.build(ground.train, ground.priority, thresholds_of(threshold))
-        first = built.initial_weights if before is None else built.start_from(before)
+        first = built.initial_weights if before is None else built.placed(before)
 
         def objective(weights: Weights) -> float:
             x = torch.cat([tensor.flatten() for tensor in weights.values()])
@@ -133,7 +133,7 @@ class Trainer(NamedTuple):
         """The priority task alone: the others have no part in what is learnt."""
         experiment = ground.experiment.of_task_alone(ground.priority)
         built = experiment.build(ground.train, ground.priority, {})
-        return self._without_limits(ground, built, "alone", built.start_from(ground.calibrated_weights))
+        return self._without_limits(ground, built, "alone", built.placed(ground.calibrated_weights))
 
     def _without_limits(self, ground: Ground, built: BuiltProblem, what: str, start: Weights) -> Weights:
         """By the default method, whatever ``training.method`` is: the model is what counts, not how it was found."""

@@ -17,6 +17,7 @@ from idbpd.mtl.metrics import Answered
 
 # With fewer rows that a version has not seen, chance decides the comparison: then all rows count.
 LEAST_UNSEEN = 100
+ROWS_AT_ONCE = 100_000
 
 
 class EarlierVersion(Protocol):
@@ -105,7 +106,9 @@ def ask(version: EarlierVersion, table: TaskTable, rows: Tensor) -> VersionAnswe
         reason = f"version {version.version} needs features that are gone: {', '.join(unknown[:5])}"
         return VersionAnswers(version.version, pd.DataFrame(), version.kinds, None, reason)
     seen = are_seen(table, numbers, version.seen_rows)
-    answers = version.answers(table.frame(numbers))
+    # In blocks: a table that is larger than memory is never in memory.
+    blocks = [numbers[begin : begin + ROWS_AT_ONCE] for begin in range(0, max(len(numbers), 1), ROWS_AT_ONCE)]
+    answers = pd.concat([version.answers(table.frame(block)) for block in blocks], ignore_index=True)
     return VersionAnswers(version.version, answers, version.kinds, None if seen is None else torch.from_numpy(seen))
 
 

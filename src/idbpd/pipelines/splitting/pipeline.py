@@ -3,7 +3,7 @@
 from kedro.pipeline import Node, Pipeline
 
 from idbpd.experiment.node_inputs import DIVISION, Unbundled
-from idbpd.experiment.splitting.table_split import split
+from idbpd.experiment.splitting.table_split import split_any
 
 
 def create_pipeline() -> Pipeline:
@@ -15,7 +15,7 @@ def create_pipeline() -> Pipeline:
     return Pipeline(
         [
             Node(
-                Unbundled(split),
+                Unbundled(split_any),
                 inputs={"table": "table", **DIVISION},
                 outputs=["train", "test", "scaling", "encoding", "rows", "fingerprint"],
                 name="split",

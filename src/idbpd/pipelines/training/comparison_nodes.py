@@ -18,10 +18,9 @@ from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
 from idbpd.experiment.provenance import parameters_of
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.splitting.table_split import validation_parts
 from idbpd.experiment.stage import Stage
 from idbpd.experiment.thresholds import thresholds_of
-from idbpd.experiment.validation import Parts
+from idbpd.experiment.validation import Parts, divided_again
 from idbpd.mtl import MultiTaskData, own_parameters
 from idbpd.optim import IDBPD
 from idbpd.optim.restricted_oracle import RestrictedOracle
@@ -89,7 +88,7 @@ def train_fixed_weights(
     where the sweep is empty, or where there is no validation part: a comparison does not end a run.
     """
     begin = time.perf_counter()
-    parts = _validation_parts(table, rows, comparison, division)
+    parts = _validation_parts(table, rows, comparison, division, train)
     if parts is None:
         return {}, {"chosen": None, "points": []}
     tried = sweep(parts, thresholds_of(threshold), comparison, training.tolerance, experiment, checkpointing)
@@ -111,17 +110,19 @@ def train_fixed_weights(
 
 
 def _validation_parts(
-    table: TaskTable, rows: dict[str, Tensor], comparison: ComparisonParameters, division: Division
+    table: TaskTable,
+    rows: dict[str, Tensor],
+    comparison: ComparisonParameters,
+    division: Division,
+    train: MultiTaskData,
 ) -> Parts | None:
     if not comparison.sweep:
         return None
-    training_part = table.of_rows(rows["train"].numpy())
     try:
-        made = validation_parts(training_part, comparison.validation_fraction, division, FRACTION)
+        return divided_again(table, rows["train"].numpy(), comparison.validation_fraction, division, FRACTION, train)
     except DataError as error:
         logger.warning("best weights: not compared with, because there is no validation part: %s", error)
         return None
-    return Parts(made.train, made.held_out)
 
 
 def _in_words(best: Tried, tried: Sequence[Tried], margin: float) -> str:

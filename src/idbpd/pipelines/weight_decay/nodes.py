@@ -15,6 +15,7 @@ from idbpd.experiment.parameters import ProblemParameters, TrainingParameters
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.thresholds import GUESSING
 from idbpd.experiment.validation import WeightDecaySearchParameters, parts_to_choose_on
+from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.search import Found, Search, UnsettledExperiment
 
@@ -29,6 +30,7 @@ def settle_weight_decay(
     training: TrainingParameters,
     unsettled: UnsettledExperiment,
     weight_decay_cache: ContentStore | None = None,
+    train: MultiTaskData | None = None,
 ) -> tuple[ProblemParameters, dict[str, Any], dict[str, Tensor]]:
     """The problem with its weight decay as a number, how that was chosen, and the weights of the best models.
 
@@ -45,7 +47,7 @@ def settle_weight_decay(
     begin = time.perf_counter()
     rules = weight_decay_search
     try:
-        parts = parts_to_choose_on(table.of_rows(rows["train"].numpy()), rules, division)
+        parts = parts_to_choose_on(table, rows["train"].numpy(), rules, division, train)
     except DataError as error:
         raise DataError(f"{error}; a number for problem.weight_decay needs no validation part") from error
     search = Search(rules, parts, unsettled, training.tolerance, weight_decay_cache)

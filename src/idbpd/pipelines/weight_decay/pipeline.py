@@ -15,6 +15,7 @@ def create_pipeline() -> Pipeline:
                 inputs={
                     "table": "table",
                     "rows": "rows",
+                    "train": "train",
                     "weight_decay_search": "params:weight_decay_search",
                     **DIVISION,
                     "training": "params:training",

@@ -1,0 +1,156 @@
+"""Train on a table that is larger than memory: peak memory, rows per second, and the cost of a row.
+
+    PYTHONPATH=src:. python benchmarks/larger_than_memory.py --rows 10000000
+
+Makes a Parquet table of 100 columns with two tasks on the spot, runs ``kedro run`` on it in a copy of the project with
+few steps, and deletes both. The memory is what the process has to itself (RssAnon): pages of files that are mapped into
+memory are the system's cache, and go when others need the place. The cost of a row is that of an evaluation with both
+gradients, one thread: with kept activations on rows in memory, and in blocks on the file of the run, by turns.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import torch
+from tests.kedro_project import KedroProject
+from torch import nn
+
+from idbpd.datasets.tensors import MultiTaskDataset
+from idbpd.mtl import Logistic, MultiTaskData, RobustMultiTask, Task, same_for_all, seeded_network
+from idbpd.mtl import problem as oracle
+from idbpd.mtl.worst_cases import Share
+
+COLUMNS, ROWS_OF_A_GROUP, HIDDEN = 100, 100_000, 100
+BLOCK = {"type": "idbpd.datasets.TabularDataset", "tasks": {"first": "first", "second": "second"}}
+
+
+def make_table(path: Path, rows: int) -> None:
+    """Columns at random, and two yes-or-no targets that some of them explain."""
+    generator = np.random.default_rng(0)
+    rule = generator.standard_normal((COLUMNS, 2)).astype(np.float32) / 10
+    names = [f"c{at}" for at in range(COLUMNS)]
+    schema = pa.schema([*((name, pa.float32()) for name in names), ("first", pa.bool_()), ("second", pa.bool_())])
+    with pyarrow.parquet.ParquetWriter(path, schema, compression="NONE", use_dictionary=False) as writer:
+        for begin in range(0, rows, ROWS_OF_A_GROUP):
+            features = generator.standard_normal((min(ROWS_OF_A_GROUP, rows - begin), COLUMNS), dtype=np.float32)
+            targets = features @ rule + generator.standard_normal((len(features), 2), dtype=np.float32) > 0
+            arrays = [pa.array(column) for column in (*features.T, *targets.T)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=ROWS_OF_A_GROUP)
+
+
+def run(project: KedroProject, parameters: str, until: str | None) -> tuple[float, float, str]:
+    """Seconds, peak of the memory that the process has to itself in bytes, and what it printed."""
+    command = [sys.executable, "-m", "kedro", "run", "--params", parameters, *(["--to-nodes", until] if until else [])]
+    begin = time.perf_counter()
+    with subprocess.Popen(
+        command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        peak = [0]
+        watch = threading.Thread(target=_watch, args=(process.pid, peak), daemon=True)
+        watch.start()
+        assert process.stdout is not None
+        printed = []
+        for line in process.stdout:
+            print(f"{time.perf_counter() - begin:7.1f} s {peak[0] / 1e9:5.2f} GB | {line}", end="", flush=True)
+            printed.append(line)
+    if process.returncode:
+        raise SystemExit("".join(printed[-30:]))
+    return time.perf_counter() - begin, float(peak[0]), "".join(printed)
+
+
+def _watch(process: int, peak: list[int]) -> None:
+    while True:
+        try:
+            lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return
+        peak[0] = max(peak[0], *(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
+        time.sleep(0.1)
+
+
+def cost_per_row(train: MultiTaskData, in_memory: int) -> tuple[float, float, float]:
+    """Microseconds per row of a step in memory and on the file, and of a bare product with the file."""
+    torch.set_num_threads(1)
+    some = MultiTaskData(
+        train.features[:in_memory].clone(),
+        tuple(Task(t.name, t.labels, t.rows[:in_memory], t.targets[:in_memory], t.meaning) for t in train.tasks),
+    )
+    network = seeded_network(COLUMNS, HIDDEN, train.classes, seed=0)
+    x = nn.utils.parameters_to_vector(network.parameters()).detach()
+    most, steps = oracle.MOST_ACTIVATIONS, {}
+    for name, data, kept in (("memory", some, 1 << 62), ("file", train, 0)):
+        oracle.MOST_ACTIVATIONS = kept
+        steps[name] = RobustMultiTask(
+            network,
+            data,
+            objective=data.tasks[0].name,
+            thresholds={data.tasks[1].name: 0.5},
+            criteria=same_for_all(Logistic(), Share()),
+        )
+    oracle.MOST_ACTIVATIONS = most
+    best = dict.fromkeys([*steps, "bare"], float("inf"))
+    for _ in range(3):
+        for name, problem in steps.items():
+            rows = some if name == "memory" else train
+            # As many steps in memory as take as long as one on the file: both see the same neighbours.
+            times = max(1, len(train.features) // in_memory) if name == "memory" else 1
+            begin = time.perf_counter()
+            for _ in range(times):
+                problem.differentiate(problem.evaluate(x.clone(), problem.start(x)))
+            best[name] = min(best[name], (time.perf_counter() - begin) / times / len(rows.features))
+        begin = time.perf_counter()
+        with torch.no_grad():
+            for block in torch.split(train.features, 2621):
+                network.trunk(block)
+        best["bare"] = min(best["bare"], (time.perf_counter() - begin) / len(train.features))
+    return 1e6 * best["memory"], 1e6 * best["file"], 1e6 * best["bare"]
+
+
+def main() -> None:
+    """Make the table, run, measure, print, delete."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rows", type=int, default=1_000_000)
+    arguments.add_argument("--steps", type=int, default=20)
+    arguments.add_argument("--in-memory", type=float, default=None, help="bytes; the default of the data set")
+    arguments.add_argument("--folder", default=None, help="for the table and the project; a temporary one")
+    arguments.add_argument("--until", default=None, help="the last node; all of them")
+    given = arguments.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="larger-than-memory-", dir=given.folder))
+    try:
+        table = folder / "table.parquet"
+        begin = time.perf_counter()
+        make_table(table, given.rows)
+        print(f"made {given.rows} rows, {table.stat().st_size / 1e9:.2f} GB in {time.perf_counter() - begin:.0f} s")
+        project = KedroProject.copied_to(folder / "project")
+        limit = {} if given.in_memory is None else {"in_memory": given.in_memory}
+        project.configure("sources.yml", {"large": {**BLOCK, "filepath": str(table), **limit}})
+        few = f"calibration.max_steps={given.steps},training.max_steps={given.steps},comparison.sweep=[]"
+        settings = f"dataset=large,problem.weight_decay=1e-4,calibration.reserve=0,{few}"
+        seconds, peak, _ = run(project, settings, given.until)
+        outcome = json.loads((project.data / "07_model_output/large/outcome.json").read_text(encoding="utf-8"))
+        train = MultiTaskDataset(filepath=str(project.data / "05_model_input/large/train.safetensors")).load()
+        assert isinstance(train, MultiTaskData)
+        memory, file, bare = cost_per_row(train, min(500_000, len(train.features)))
+        passes = outcome["evaluations"] * len(train.features) / outcome["seconds"]
+        print(
+            f"rows {given.rows}, columns {COLUMNS}: run {seconds:.0f} s, peak memory {peak / 1e9:.2f} GB\n"
+            f"training: {outcome['evaluations']} evaluations in {outcome['seconds']:.1f} s, {passes:.3g} rows/s\n"
+            f"a bare product with the file: {1e6 / bare:.3g} rows/s\n"
+            f"step per row: {memory:.3f} us in memory, {file:.3f} us on the file, ratio {file / memory:.2f}"
+        )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
