@@ -14,6 +14,7 @@ from torch import Tensor
 
 from idbpd.errors import ConfigurationError, RanksError
 from idbpd.experiment.compute_parameters import ComputeParameters, DistributedParameters
+from idbpd.experiment.parameters import ProblemParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment
 from idbpd.experiment.ranks.team import Team, dismiss, team_of
 from idbpd.mtl import MultiTaskData
@@ -102,6 +103,16 @@ def test_a_solve_takes_the_steps_of_one_process(
     sharded, alone = found
     assert sharded.evaluations == alone.evaluations
     torch.testing.assert_close(sharded.history.f, alone.history.f, rtol=1e-10, atol=0.0)
+
+
+def test_in_a_ball_the_metric_of_the_start_stays(data: MultiTaskData, team: Team) -> None:
+    ball = ProblemParameters.model_validate({"worst_case": {"chi2": {"radius": 0.5}}, "weight_decay": 1e-3})
+    for experiment in (_on(TWO), EXPERIMENT):
+        oracle = (built := replace(experiment, problem=ball).build(data, "first", LIMITS)).oracle
+        x = _flat(built)
+        assert isinstance(oracle, PreconditionedOracle)
+        assert oracle.initial_metric(x) is not None
+        assert oracle.metric_at(oracle.evaluate(x, oracle.start(x)), torch.zeros(1)) is None
 
 
 def test_killed_ranks_change_no_byte(data: MultiTaskData, team: Team) -> None:
