@@ -13,9 +13,9 @@ from kedro.framework.startup import bootstrap_project
 from idbpd.datasets.table import StoredFeatures
 from idbpd.datasets.table_checks import as_table
 from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,

@@ -14,8 +14,9 @@ from statistics import median
 import torch
 
 from idbpd.experiment.checkpoints import SHARE_OF_TIME, StageCheckpoint
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.durable_solve import Budget, solve_durably, solve_settings
-from idbpd.experiment.parameters import CheckpointParameters, ComputeParameters, ModelParameters, ProblemParameters
+from idbpd.experiment.parameters import CheckpointParameters, ModelParameters, ProblemParameters
 from idbpd.experiment.problem import build_problem
 from idbpd.mtl import MultiTaskData, Task
 from idbpd.optim import IDBPD, RunState

@@ -28,11 +28,11 @@ from torch import Tensor
 from idbpd.energy import narrowed, verified_energy
 from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.durable_solve import Budget
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemSettings,

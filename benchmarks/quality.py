@@ -28,8 +28,8 @@ from kedro.framework.startup import bootstrap_project
 from torch import Tensor
 
 from idbpd.baselines import grid, make_method
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import (
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,

@@ -17,9 +17,9 @@ import pandas as pd
 
 from idbpd.datasets import ComposedDigitsDataset
 from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,

@@ -36,11 +36,11 @@ from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.experiment.certify import certify
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.fixed_weights import with_fixed_weights
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemSettings,

@@ -15,6 +15,10 @@ class DataError(InputError):
     """The data cannot be used for training or scoring."""
 
 
+class RanksError(InputError):
+    """The processes that compute for a run cannot be had, or refuse the problem."""
+
+
 def causes(error: BaseException | None) -> Iterator[BaseException]:
     """The error and its causes; an error that was raised again from its own wrapper makes a cycle."""
     seen: set[int] = set()

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from idbpd.errors import ConfigurationError
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.network import build_network, trained_network
-from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters
+from idbpd.experiment.parameters import ModelParameters, ProblemParameters
 from idbpd.experiment.problem import build_problem
 from idbpd.mtl import MultiTaskData, SharedNetwork, Task
 

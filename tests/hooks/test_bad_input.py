@@ -59,6 +59,11 @@ def error_of(output: str) -> str:
         ("--params benchmark.settings=mine", "there is no setting 'mine'; settings are paper, product"),
         ("--params benchmark.seeds=0+0", "'benchmark.seeds' = '0+0' is not valid: each may be named once"),
         ("--params benchmark.seconds=0", "'benchmark.seconds' = 0 is not valid: input should be greater than 0"),
+        (
+            "--params training.method=discretization_cooper,compute.distributed.processes=2",
+            "training.method discretization_cooper needs the worst weights of all samples in one process, and "
+            "compute.distributed has 2; set compute.distributed.processes and nodes to 1, or choose a method of idbpd,",
+        ),
         ("--env nowhere", "conf/nowhere"),
         ("--pipeline predict", "parameter 'input' is missing; for example: kedro run --pipeline predict"),
         ("--pipeline predict --params input=a.csv,output=b.csv", "cannot read a.csv: no such file or directory"),
@@ -72,6 +77,12 @@ def error_of(output: str) -> str:
 def test_it_is_named_in_one_line(project: KedroProject, arguments: str, message: str) -> None:
     assert message in error_of(project.kedro("run", *arguments.split(), exit_code=1))
     assert not project.data.exists()
+
+
+def test_the_benchmark_refuses_ranks(project: KedroProject) -> None:
+    arguments = ("--pipeline", "benchmark", "--params", "compute.distributed.processes=2")
+    message = "the benchmark gives each method the processor time of one process, and compute.distributed has 2; set"
+    assert message in error_of(project.kedro("run", *arguments, exit_code=1))
 
 
 def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(project: KedroProject) -> None:

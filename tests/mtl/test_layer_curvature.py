@@ -9,7 +9,8 @@ from torch.nn import functional
 
 from idbpd.mtl import MultiTaskData, Penalty, RobustMultiTask, Squared, Task, same_for_all, seeded_network
 from idbpd.mtl.fixed_weights import FixedWeights
-from idbpd.mtl.layer_curvature import INSIDE, OF_FEATURES, LayerCurvature, spread_of
+from idbpd.mtl.layer_curvature import INSIDE, OF_FEATURES, LayerCurvature
+from idbpd.mtl.layer_moments import spread_of
 from idbpd.mtl.losses import CrossEntropy
 from idbpd.mtl.worst_cases import Mean
 from idbpd.optim import IDBPD, Solution, Status, load_state, save_state, solve

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     ModelParameters,
     ProblemParameters,
     TrainingParameters,

@@ -145,5 +145,6 @@ ENTRIES = (
         options={**RATES, "inner_steps": Option(50, int, at_least=1)},
         grid=RATE_GRID,
         look=Look("discretization, Cooper", "#009e73", "-."),
+        needs_weights=True,
     ),
 )

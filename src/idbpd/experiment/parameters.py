@@ -24,7 +24,6 @@ from pydantic import (
 
 from idbpd.baselines import METHODS
 from idbpd.experiment.choices import Choice, chosen
-from idbpd.experiment.devices import has_float64, resolve_device
 from idbpd.experiment.module_type import check_module
 from idbpd.mtl import LOSSES, WORST_CASES, Kind, default_loss
 
@@ -285,25 +284,3 @@ class CheckpointParameters(ParameterBlock):
 
 
 DEFAULT_CHECKPOINT = CheckpointParameters()
-
-
-class ComputeParameters(ParameterBlock):
-    """Where and in which precision it runs."""
-
-    device: str
-    dtype: Literal["float32", "float64"]
-    threads: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
-    deterministic: bool = True
-
-    @field_validator("device")
-    @classmethod
-    def _available(cls, device: str) -> str:
-        # Checked before the run, so that a missing device costs no computation.
-        resolve_device(device)
-        return device
-
-    @model_validator(mode="after")
-    def _has_dtype(self) -> Self:
-        if self.dtype == "float64" and not has_float64(resolve_device(self.device)):
-            raise ValueError(f"device {self.device} has no float64; choose dtype float32, or device cpu")
-        return self

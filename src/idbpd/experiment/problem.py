@@ -8,11 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from idbpd.errors import ConfigurationError
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.devices import HOST, has_float64, resolve_device
 from idbpd.experiment.network import build_network
 from idbpd.experiment.node_inputs import Bundle
-from idbpd.experiment.parameters import ComputeParameters, ModelParameters, ProblemParameters, ProblemSettings, Seed
+from idbpd.experiment.parameters import ModelParameters, ProblemParameters, ProblemSettings, Seed
 from idbpd.experiment.provenance import parameters_of
+from idbpd.experiment.ranks.remote import RemoteProblem
 from idbpd.experiment.revival import revived
 from idbpd.mtl import (
     LOSSES,
@@ -29,6 +31,9 @@ from idbpd.mtl import (
     output_offsets,
     worst_case_for,
 )
+from idbpd.mtl.problem import has_steady_weights, shares_beyond_limits
+from idbpd.mtl.sharded import ShardedProblem
+from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.optim import Oracle, Solution
 
 
@@ -64,6 +69,7 @@ class BuiltProblem(NamedTuple):
     initial_weights: dict[str, Tensor]
     data: MultiTaskData
     offsets: Tensor | None = None  # which numbers of all trained weights do not decay
+    remote: RemoteProblem | None = None  # where the samples are, if they are dealt to several ranks
 
     def placed(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """These weights in the order, on the device and in the precision of the initial weights."""
@@ -89,6 +95,11 @@ class BuiltProblem(NamedTuple):
     ) -> "BuiltProblem":
         """The problem of minimising a weighted sum of the tasks' mean losses or worst cases, without a limit."""
         criteria, decay = criteria_of(problem), problem.weight_decay
+        if self.remote is not None:
+            shares = {task.name: weights[task.name] for task in self.data.tasks if weights.get(task.name, 0) > 0}
+            terms = self.remote.terms(list(shares), mean=not robust)
+            summed = ShardedProblem(terms, list(shares.values()), [], WeightDecay(decay, self.offsets), self.network)
+            return self._replace(oracle=summed)
         oracle = FixedWeights(self.network, self.data, criteria, weights, decay, offsets=self.offsets, robust=robust)
         return self._replace(oracle=oracle)
 
@@ -118,6 +129,8 @@ class Experiment(Bundle):
             **parameters_of("model", self.model),
             **parameters_of("problem", self.problem),
             "compute.dtype": self.compute.dtype,
+            # The sums of another number of ranks have other last digits.
+            **({"ranks": self.compute.distributed.ranks} if self.compute.distributed.ranks > 1 else {}),
             "seed": self.seed,
             "data and split (SHA-256)": self.fingerprint["split_sha256"],
         }
@@ -131,8 +144,8 @@ class Experiment(Bundle):
         return replace(self, problem=self.problem.model_copy(update={"beyond_limits": 0.0}))
 
     def in_float64(self) -> "Experiment":
-        """The same experiment in float64."""
-        return replace(self, compute=self.compute.model_copy(update={"dtype": "float64"}))
+        """The same experiment in float64, in this process: what a certificate is computed with."""
+        return replace(self, compute=self.compute.in_float64_here())
 
     def build(self, data: MultiTaskData, objective: str, thresholds: Mapping[str, float]) -> BuiltProblem:
         """The problem of minimising one task's worst case under the limits of others."""
@@ -158,24 +171,38 @@ def build_problem(
         device = HOST
     network = build_network(model, data, seed)
     offsets = output_offsets(network, data.features) if problem.weight_decay > 0 else None
+    remote = None
+    if compute.distributed.ranks > 1:
+        remote = RemoteProblem(data, network, model, problem, compute, seed)
     network, data = network.to(device, dtype), data.to(device, dtype)
-    oracle = RobustMultiTask(
-        network,
-        data,
-        objective=objective,
-        thresholds=thresholds,
-        criteria=criteria_of(problem),
-        weight_decay=problem.weight_decay,
-        offsets=offsets,
-        beyond_limits=problem.beyond_limits,
-    )
+    oracle: Oracle
+    if remote is not None:
+        tasks = tuple(data[name] for name in (objective, *thresholds))
+        criteria = criteria_of(problem)
+        shares = (1.0, *shares_beyond_limits(problem.beyond_limits, tasks, criteria))
+        is_steady = has_steady_weights(criteria(task) for task in tasks)
+        terms = remote.terms([task.name for task in tasks])
+        decay = WeightDecay(problem.weight_decay, offsets)
+        limits = list(thresholds.values())
+        oracle = ShardedProblem(terms, shares, limits, decay, network, has_steady_weights=is_steady)
+    else:
+        oracle = RobustMultiTask(
+            network,
+            data,
+            objective=objective,
+            thresholds=thresholds,
+            criteria=criteria_of(problem),
+            weight_decay=problem.weight_decay,
+            offsets=offsets,
+            beyond_limits=problem.beyond_limits,
+        )
     solver_device = device if has_float64(device) else HOST
     weights = {
         name: parameter.detach().clone().to(solver_device)
         for name, parameter in network.named_parameters()
         if parameter.requires_grad
     }
-    return BuiltProblem(oracle, network, weights, data, offsets)
+    return BuiltProblem(oracle, network, weights, data, offsets, remote)
 
 
 def weights_of(solution: Solution) -> dict[str, Tensor]:

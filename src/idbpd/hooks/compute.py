@@ -6,6 +6,7 @@ from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 
 from idbpd.experiment.computing import computing
+from idbpd.experiment.ranks.team import dismiss
 
 
 class ComputeHook:
@@ -27,10 +28,12 @@ class ComputeHook:
 
     @hook_impl
     def after_pipeline_run(self) -> None:
-        """Restore the old settings."""
+        """Restore the old settings, and let the ranks end."""
+        dismiss()
         self._settings.close()
 
     @hook_impl
     def on_pipeline_error(self) -> None:
-        """Restore the old settings."""
+        """Restore the old settings, and let the ranks end."""
+        dismiss()
         self._settings.close()

@@ -10,9 +10,11 @@ from kedro.framework.project import pipelines
 from kedro.io import DataCatalog, DatasetError
 from kedro.pipeline import Pipeline
 
+from idbpd.baselines import METHODS
 from idbpd.datasets import FolderDataset
 from idbpd.datasets.partial import remove_abandoned, remove_abandoned_temporary_folders
 from idbpd.errors import ConfigurationError, InputError
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.folders import FolderLock, require_writable
 from idbpd.hooks.parameter_check import PREFIX, check_parameters, parameter_types
 from idbpd.hooks.sources import complete, load_sources, require_source
@@ -50,6 +52,7 @@ class ConfigurationHook:
         self._parameters = parameters
         types = {**TOP_LEVEL, **SET_ON_COMMAND_LINE, **parameter_types(pipelines.values())}
         check_parameters(parameters, types)
+        _require_method_for_ranks(parameters)
         for name, shared in SET_GLOBALLY.items():
             value = _at(parameters, name)
             given = _at(loader.runtime_params or {}, name)
@@ -117,6 +120,18 @@ class ConfigurationHook:
     def _release(self) -> None:
         if self._lock is not None:
             self._lock.release()
+
+
+def _require_method_for_ranks(parameters: dict[str, Any]) -> None:
+    """Refuse a method that needs what only ranks know, before its limits are calibrated."""
+    ranks = validated("compute", ComputeParameters, parameters["compute"]).distributed.ranks
+    method = parameters["training"]["method"]
+    if ranks > 1 and METHODS[method].needs_weights:
+        others = ", ".join(name for name, entry in METHODS.items() if not entry.needs_weights)
+        raise ConfigurationError(
+            f"training.method {method} needs the worst weights of all samples in one process, and compute.distributed "
+            f"has {ranks}; set compute.distributed.processes and nodes to 1, or choose a method of {others}"
+        )
 
 
 def _require_same_request(name: str, catalog: DataCatalog, parameters: dict[str, Any]) -> None:

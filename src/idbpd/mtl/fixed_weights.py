@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData
-from idbpd.mtl.layer_curvature import LayerCurvature, spread_of
+from idbpd.mtl.layer_curvature import LayerCurvature
+from idbpd.mtl.layer_moments import spread_of
 from idbpd.mtl.passes import Cotangent
 from idbpd.mtl.problem import passes_of
 from idbpd.mtl.weight_decay import WeightDecay

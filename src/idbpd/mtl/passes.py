@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl.data import Task
+from idbpd.mtl.losses import Loss
 
 
 class Cotangent(NamedTuple):
@@ -18,6 +19,15 @@ class Cotangent(NamedTuple):
 
     samples: Tensor | None  # (k,): the samples that the values belong to; None: all samples of the task
     values: Tensor  # (labels, k)
+
+
+def weighted_cotangent(loss: Loss, logits: Tensor, targets: Tensor, weights: Tensor, *, dense: bool) -> Cotangent:
+    """The derivative of sum_i weights_i loss_i in the logits; unless dense, of the samples with weight alone."""
+    if dense:
+        return Cotangent(None, weights * loss.slope(logits, targets, dim=0))
+    support = weights.nonzero(as_tuple=True)[0]
+    slope = loss.slope(logits[:, support], targets[:, support], dim=0)
+    return Cotangent(support, weights[support] * slope)
 
 
 class Passes(Protocol):
@@ -50,18 +60,28 @@ class Union(NamedTuple):
 WORTH_PICKING = 0.75
 
 
-def union_of(tasks: Sequence[Task], samples: int) -> Union:
-    """The union of the tasks' samples; where few rows are seen by no task, all rows are passed."""
-    if max(task.size for task in tasks) > WORTH_PICKING * samples:
+def sees_every_row(tasks: Sequence[Task], samples: int) -> bool:
+    """Whether few rows are seen by no task, so that all rows are passed."""
+    return max(task.size for task in tasks) > WORTH_PICKING * samples or (
+        int(_seen(tasks, samples).sum()) > WORTH_PICKING * samples
+    )
+
+
+def union_of(tasks: Sequence[Task], samples: int, *, every_row: bool | None = None) -> Union:
+    """The union of the tasks' samples, or all rows; None: where few rows are seen by no task, all are passed."""
+    if sees_every_row(tasks, samples) if every_row is None else every_row:
         return Union(None, samples, *_maps([task.rows for task in tasks], samples))
+    seen = _seen(tasks, samples)
+    rows = seen.nonzero(as_tuple=True)[0]
+    place = torch.cumsum(seen, dim=0) - 1
+    return Union(rows, len(rows), *_maps([place[task.rows] for task in tasks], len(rows)))
+
+
+def _seen(tasks: Sequence[Task], samples: int) -> Tensor:
     seen = torch.zeros(samples, dtype=torch.bool, device=tasks[0].rows.device)
     for task in tasks:
         seen[task.rows] = True
-    rows = seen.nonzero(as_tuple=True)[0]
-    if len(rows) > WORTH_PICKING * samples:
-        return Union(None, samples, *_maps([task.rows for task in tasks], samples))
-    place = torch.cumsum(seen, dim=0) - 1
-    return Union(rows, len(rows), *_maps([place[task.rows] for task in tasks], len(rows)))
+    return seen
 
 
 def _maps(positions: Sequence[Tensor], size: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:

@@ -1,6 +1,6 @@
 """Robust multi-task learning with a prioritised task, as the oracle that the solver works on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from idbpd.mtl.blocked_passes import BlockedTanhPasses
 from idbpd.mtl.constant_guess import guess_loss
-from idbpd.mtl.criterion import Criteria
+from idbpd.mtl.criterion import Criteria, Criterion
 from idbpd.mtl.data import MultiTaskData, Task
-from idbpd.mtl.layer_curvature import LEAST_FACTOR, LayerCurvature, spread_of
-from idbpd.mtl.losses import Loss
+from idbpd.mtl.layer_curvature import LEAST_FACTOR, LayerCurvature
+from idbpd.mtl.layer_moments import spread_of
 from idbpd.mtl.module_passes import ModulePasses
 from idbpd.mtl.network import SharedNetwork
-from idbpd.mtl.passes import Cotangent, Passes
+from idbpd.mtl.passes import Passes, weighted_cotangent
 from idbpd.mtl.tanh_passes import TanhPasses
 from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.mtl.worst_cases import ChiSquare, KullbackLeibler, values_at
@@ -77,7 +77,7 @@ class RobustMultiTask:
         self._passes = passes_of(network, data, self._tasks)
         self._thresholds = tuple(thresholds.values())
         self._decay = WeightDecay(weight_decay, offsets)
-        self._shares = _shares(beyond_limits, self._tasks, criteria)
+        self._shares = shares_beyond_limits(beyond_limits, self._tasks, criteria)
         self._dense = self._passes.device.type != "cpu" if dense is None else dense
         self._curvature = LayerCurvature(network, data, self._tasks, weight_decay)
         self._last: _Forward | None = None
@@ -98,12 +98,8 @@ class RobustMultiTask:
 
     @torch.no_grad()
     def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
-        """The same with what the losses know at a point: each task counts by its weight in the Lagrangian.
-
-        In a divergence ball the weights of samples change so fast with the losses that the curvature at fixed weights
-        misleads: a table of 280 rows took 333 steps to 1e-3 without this and was not done after 1500 with it.
-        """
-        if any(isinstance(criterion.worst_case, ChiSquare | KullbackLeibler) for criterion in self._criteria):
+        """The same with what the losses know at a point: each task counts by its weight in the Lagrangian."""
+        if not has_steady_weights(self._criteria):
             return None
         factors = [1.0, *(sum(pair) for pair in zip(multipliers.tolist(), self._shares, strict=True))]
         spreads, counts = [], []
@@ -177,7 +173,8 @@ class RobustMultiTask:
         found = zip(self._criteria, self._logits_at(evaluation), self._targets, weights, strict=True)
         for criterion, logits, targets, task_weights in found:
             assert task_weights is not None  # every task of this problem has a maximiser
-            cotangents.append(self._cotangent(criterion.loss, logits, targets, task_weights.to(logits)))
+            of_task = task_weights.to(logits)
+            cotangents.append(weighted_cotangent(criterion.loss, logits, targets, of_task, dense=self._dense))
         return self._passes.backward(cotangents).to(evaluation.x.device)
 
     def _logits_at(self, evaluation: Evaluation) -> tuple[Tensor, ...]:
@@ -187,16 +184,17 @@ class RobustMultiTask:
         assert self._last is not None  # it has just been set
         return self._last.logits
 
-    def _cotangent(self, loss: Loss, logits: Tensor, targets: Tensor, weights: Tensor) -> Cotangent:
-        """The derivative of sum_i weights_i loss_i in the logits."""
-        if self._dense:
-            return Cotangent(None, weights * loss.slope(logits, targets, dim=0))
-        support = weights.nonzero(as_tuple=True)[0]
-        slope = loss.slope(logits[:, support], targets[:, support], dim=0)
-        return Cotangent(support, weights[support] * slope)
+
+def has_steady_weights(criteria: Iterable[Criterion]) -> bool:
+    """Whether the curvature at fixed weights of samples is worth knowing.
+
+    In a divergence ball the weights change so fast with the losses that it misleads: a table of 280 rows took 333 steps
+    to 1e-3 without it and was not done after 1500 with it.
+    """
+    return not any(isinstance(criterion.worst_case, ChiSquare | KullbackLeibler) for criterion in criteria)
 
 
-def _shares(beyond_limits: float, tasks: tuple[Task, ...], criteria: Criteria) -> tuple[float, ...]:
+def shares_beyond_limits(beyond_limits: float, tasks: tuple[Task, ...], criteria: Criteria) -> tuple[float, ...]:
     """The weight of each constraint task in the objective: tasks with losses of different size count the same."""
     if beyond_limits == 0:
         return (0.0,) * (len(tasks) - 1)

@@ -7,9 +7,9 @@ import pytest
 
 from idbpd.baselines import grid
 from idbpd.experiment.benchmark_results import JobResult
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,

@@ -8,9 +8,9 @@ import pytest
 
 from idbpd.datasets.table import Target, TaskTable
 from idbpd.errors import ConfigurationError
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemSettings,

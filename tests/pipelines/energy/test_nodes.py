@@ -10,11 +10,11 @@ from idbpd.datasets.table import Target, TaskTable
 from idbpd.energy import verified_energy
 from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.constrained_training import Trained
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     SplitParameters,

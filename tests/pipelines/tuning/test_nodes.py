@@ -8,10 +8,10 @@ import yaml
 
 from idbpd.baselines import METHODS, grid, make_method, method_options
 from idbpd.errors import ConfigurationError, DataError
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.method_parameters import MethodsParameters
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,

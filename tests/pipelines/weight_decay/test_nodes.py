@@ -10,9 +10,9 @@ import pytest
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError, DataError
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.parameters import (
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,

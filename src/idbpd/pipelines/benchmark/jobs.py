@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.content_store import content_key
 from idbpd.experiment.module_type import module_class
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,

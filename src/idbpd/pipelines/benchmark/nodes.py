@@ -9,12 +9,13 @@ from typing import Any
 
 from idbpd.datasets.partial import temporary_folder
 from idbpd.datasets.table_checks import as_table
+from idbpd.errors import ConfigurationError
 from idbpd.experiment.benchmark_results import JobResult
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.devices import resolve_device
 from idbpd.experiment.parameters import (
     CalibrationParameters,
-    ComputeParameters,
     FeatureParameters,
     ModelParameters,
     ProblemParameters,
@@ -62,6 +63,11 @@ def run_cells(
     A generator, whose results Kedro saves one by one. Kedro recognises only a plain function as one, so the parameters
     are not bundled as in other nodes.
     """
+    if compute.distributed.ranks > 1:
+        raise ConfigurationError(
+            f"the benchmark gives each method the processor time of one process, and compute.distributed has "
+            f"{compute.distributed.ranks}; set compute.distributed.processes and nodes to 1"
+        )
     blocks = {
         "split": split,
         "features": features,

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.devices import resolve_device
 from idbpd.experiment.network import build_network
 from idbpd.experiment.node_inputs import Bundle
 from idbpd.experiment.parameters import (
-    ComputeParameters,
     ModelParameters,
     ProblemSettings,
     Seed,

@@ -1,0 +1,59 @@
+"""Features and tasks in one file, in safetensors: written and read without Kedro, which ranks and estimators lack."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from idbpd.datasets.tensor_stream import StreamedData, write_tensors
+from idbpd.mtl import Meaning, MultiTaskData, Task
+
+
+def load_tasks(path: Path) -> MultiTaskData:
+    """Load features and tasks to the CPU. The file is mapped into memory: what is not used is not read."""
+    tensors = load_file(path)
+    with safe_open(path, framework="pt") as file:
+        described: dict[str, dict[str, Any]] = json.loads(file.metadata()["tasks"])
+    tasks = tuple(
+        Task(
+            name,
+            tuple(about["labels"]),
+            tensors[f"{name}.rows"],
+            tensors[f"{name}.targets"],
+            Meaning(**about["meaning"]),
+            about["options"],
+            tensors.get(f"{name}.groups"),
+            tuple(about["group_names"]),
+        )
+        for name, about in described.items()
+    )
+    return MultiTaskData(tensors["features"], tasks)
+
+
+def save_tasks(data: MultiTaskData | StreamedData, path: Path) -> None:
+    """Save features and tasks; what the tasks mean is stored in the file's metadata."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tensors: dict[str, Tensor] = {}
+    for task in data.tasks:
+        tensors[f"{task.name}.rows"] = task.rows.contiguous()
+        tensors[f"{task.name}.targets"] = task.targets.contiguous()
+        if task.groups is not None:
+            tensors[f"{task.name}.groups"] = task.groups.contiguous()
+    described = {
+        task.name: {
+            "labels": task.labels,
+            "meaning": asdict(task.meaning),
+            "options": dict(task.options),
+            "group_names": task.group_names,
+        }
+        for task in data.tasks
+    }
+    metadata = {"tasks": json.dumps(described)}
+    if isinstance(data, StreamedData):
+        write_tensors(path, tensors, "features", data.features, metadata)
+    else:
+        save_file({"features": data.features.contiguous(), **tensors}, path, metadata=metadata)

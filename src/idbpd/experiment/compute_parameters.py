@@ -1,0 +1,74 @@
+"""Where and in which precision a run computes, and with how many processes."""
+
+from typing import Annotated, Literal, Self
+
+import torch
+import torch.distributed as dist
+from pydantic import Field, field_validator, model_validator
+
+from idbpd.experiment.devices import has_float64, resolve_device
+from idbpd.experiment.parameters import ParameterBlock, Positive
+
+
+class DistributedParameters(ParameterBlock):
+    """The ranks that samples are dealt to: ``processes`` on each of ``nodes`` machines."""
+
+    nodes: Annotated[int, Field(ge=1)] = 1
+    processes: Annotated[int, Field(ge=1)] = 1
+    backend: Literal["gloo", "nccl"] = "gloo"
+    endpoint: str | None = None
+    folder: str | None = None
+    timeout: Positive = 60.0
+    restarts: Annotated[int, Field(ge=0)] = 3
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks there are in all."""
+        return self.nodes * self.processes
+
+    @field_validator("backend")
+    @classmethod
+    def _available(cls, backend: str) -> str:
+        if backend == "nccl" and not (dist.is_nccl_available() and torch.cuda.is_available()):
+            raise ValueError("nccl needs CUDA devices and a torch with NCCL, and this machine has none; choose gloo")
+        return backend
+
+    @model_validator(mode="after")
+    def _meets_somewhere(self) -> Self:
+        if self.nodes > 1 and (self.endpoint is None or not self.endpoint.rpartition(":")[2].isdigit()):
+            raise ValueError("several nodes meet at an endpoint; choose one such as endpoint: first-node:29400")
+        if self.backend == "nccl" and self.processes > torch.cuda.device_count():
+            raise ValueError(f"nccl needs a CUDA device for each process, and there are {torch.cuda.device_count()}")
+        return self
+
+
+ALONE = DistributedParameters()
+
+
+class ComputeParameters(ParameterBlock):
+    """Where and in which precision it runs."""
+
+    device: str
+    dtype: Literal["float32", "float64"]
+    threads: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
+    deterministic: bool = True
+    distributed: DistributedParameters = ALONE
+
+    @field_validator("device")
+    @classmethod
+    def _available(cls, device: str) -> str:
+        # Checked before the run, so that a missing device costs no computation.
+        resolve_device(device)
+        return device
+
+    @model_validator(mode="after")
+    def _has_dtype(self) -> Self:
+        if self.dtype == "float64" and not has_float64(resolve_device(self.device)):
+            raise ValueError(f"device {self.device} has no float64; choose dtype float32, or device cpu")
+        if self.distributed.ranks > 1 and not has_float64(resolve_device(self.device)):
+            raise ValueError(f"device {self.device} cannot add up over several processes; choose device cpu")
+        return self
+
+    def in_float64_here(self) -> "ComputeParameters":
+        """The same in float64, and in this process: what a certificate is computed with."""
+        return self.model_copy(update={"dtype": "float64", "distributed": ALONE})
