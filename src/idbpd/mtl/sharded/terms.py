@@ -9,6 +9,7 @@ from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData
 from idbpd.mtl.layer_moments import LayerMoments, Moments, random_signs, spread_of
 from idbpd.mtl.passes import sees_every_row, weighted_cotangent
+from idbpd.mtl.pieces import loss_values
 from idbpd.mtl.problem import passes_of
 from idbpd.mtl.sharded.balls import ChiSquareBalls, EntropyBalls
 from idbpd.mtl.sharded.dealing import Shard
@@ -67,7 +68,7 @@ class ShardedTerms:
         x = x.to(self._passes.device)
         logits = self._passes.forward(x)
         losses = [
-            loss.values(of_task, targets, dim=0).double()
+            loss_values(loss, of_task, targets, dim=0).double()
             for loss, of_task, targets in zip(self._losses, logits, self._targets, strict=True)
         ]
         weights: list[Tensor] = [losses[0]] * len(losses)
