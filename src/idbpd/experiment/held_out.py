@@ -1,7 +1,7 @@
 """Whether the limits hold on data that the model never saw."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
@@ -72,7 +72,7 @@ def judge_limits(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[st
     at most the reference. A bound that the samples cannot tell is None. ``measured`` has name, limit, value and bound
     of such a measure as people know it.
     """
-    ours = _losses(evidence.network, evidence)
+    ours = _losses(evidence.network, evidence, promises)
     each = confidence_of_each(CONFIDENCE, len(promises)) if promises else CONFIDENCE
     tasks = {}
     for name, promise in promises.items():
@@ -82,7 +82,7 @@ def judge_limits(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[st
         elif promise.slack is None:
             judged = _absolute(Parts(ours.train[name], ours.test[name]), promise, evidence, name, each)
         else:
-            other = _losses(evidence.alone(name), evidence)
+            other = _losses(evidence.alone(name), evidence, [name])
             pair = (Parts(ours.train[name], ours.test[name]), Parts(other.train[name], other.test[name]))
             judged = _relative(*pair, promise, evidence, name, each)
         tasks[name] = {"worst_case_loss": worst_case, **judged}
@@ -94,8 +94,9 @@ class _ByTask(NamedTuple):
     test: dict[str, Tensor]
 
 
-def _losses(network: nn.Module, evidence: Evidence) -> _ByTask:
-    return _ByTask(*(sample_losses(network, part, evidence.criteria) for part in (evidence.train, evidence.test)))
+def _losses(network: nn.Module, evidence: Evidence, tasks: Iterable[str]) -> _ByTask:
+    parts = (evidence.train, evidence.test)
+    return _ByTask(*(sample_losses(network, part, evidence.criteria, tasks) for part in parts))
 
 
 def _absolute(ours: Parts, promise: Promise, evidence: Evidence, task: str, confidence: float) -> dict[str, Any]:

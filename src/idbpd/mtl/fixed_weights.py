@@ -11,6 +11,7 @@ from idbpd.mtl.data import MultiTaskData
 from idbpd.mtl.layer_curvature import LayerCurvature
 from idbpd.mtl.layer_moments import spread_of
 from idbpd.mtl.passes import Cotangent
+from idbpd.mtl.pieces import loss_slopes, loss_values
 from idbpd.mtl.problem import passes_of
 from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.optim.initial_metric import InitialMetric
@@ -89,7 +90,7 @@ class FixedWeights:
         found = zip(self._criteria, self._targets, self._weights, self._forward(x), strict=True)
         all_worst = []
         for criterion, targets, weight, logits in found:
-            losses = criterion.loss.values(logits, targets, dim=0).to(x.device)
+            losses = loss_values(criterion.loss, logits, targets, dim=0).to(x.device)
             if self._robust:
                 worst = criterion.worst(losses)
                 all_worst.append(worst.weights)
@@ -107,7 +108,7 @@ class FixedWeights:
         parts = zip(self._criteria, self._targets, self._weights, all_logits, strict=True)
         cotangents = []
         for at, (criterion, targets, weight, logits) in enumerate(parts):
-            slope = criterion.loss.slope(logits, targets, dim=0)
+            slope = loss_slopes(criterion.loss, logits, targets, dim=0)
             if self._robust:
                 cotangents.append(Cotangent(None, weight * worst[at].to(slope) * slope))
             else:

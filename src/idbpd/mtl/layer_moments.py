@@ -15,6 +15,7 @@ from torch.nn import functional
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.losses import Loss
 from idbpd.mtl.passes import Cotangent, in_union, union_of
+from idbpd.mtl.pieces import pieces
 
 # Inputs or outputs of a layer beyond which only their own moments are taken, not those of pairs: a square matrix of
 # this size is inverted within half a second.
@@ -176,8 +177,12 @@ class LayerMoments:
 
 
 def random_signs(labels: int, samples: int) -> Tensor:
-    """(2, labels, samples) the same signs for the same samples, on one rank or on several."""
-    return torch.randint(2, (2, labels, samples), generator=torch.Generator().manual_seed(0)) * 2 - 1
+    """(2, labels, samples), int8: the same signs for the same samples, on one rank or on several."""
+    signs = torch.empty(2 * labels * samples, dtype=torch.int8)
+    generator = torch.Generator().manual_seed(0)
+    for piece in pieces(len(signs)):  # drawn one by one: the same as all at once
+        signs[piece] = torch.randint(2, (piece.stop - piece.start,), generator=generator) * 2 - 1
+    return signs.view(2, labels, samples)
 
 
 def spread_of(loss: Loss, logits: Tensor, targets: Tensor, weights: Tensor, signs: Tensor | None = None) -> Tensor:
@@ -185,11 +190,15 @@ def spread_of(loss: Loss, logits: Tensor, targets: Tensor, weights: Tensor, sign
     signs: the expectation of products of two labels is zero, so that one pass through the network serves all labels.
     ``signs`` are those of `random_signs` for these samples.
     """
-    ways, signs = (random_signs(*logits.shape) if signs is None else signs).to(logits)
-    # All logits of a sample are moved at once, each either way: what others contribute cancels on the average.
-    change = loss.slope(logits + NEAR * ways, targets, dim=0) - loss.slope(logits - NEAR * ways, targets, dim=0)
-    bends = (ways * change / (2 * NEAR)).clamp(min=0)
-    spread: Tensor = signs * (weights * bends).sqrt()
+    signs = random_signs(*logits.shape) if signs is None else signs
+    spread = torch.empty_like(logits)
+    for p in pieces(logits.shape[1]):
+        ways, root_signs = signs[:, :, p].to(logits)
+        at, truth = logits[:, p], targets[:, p]
+        # All logits of a sample are moved at once, each either way: what others contribute cancels on the average.
+        change = loss.slope(at + NEAR * ways, truth, dim=0) - loss.slope(at - NEAR * ways, truth, dim=0)
+        bends = (ways * change / (2 * NEAR)).clamp(min=0)
+        spread[:, p] = root_signs * (weights[p] * bends).sqrt()
     return spread
 
 

@@ -15,6 +15,7 @@ from idbpd.mtl.layer_moments import spread_of
 from idbpd.mtl.module_passes import ModulePasses
 from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.passes import Passes, weighted_cotangent
+from idbpd.mtl.pieces import loss_values
 from idbpd.mtl.tanh_passes import TanhPasses
 from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.mtl.worst_cases import ChiSquare, KullbackLeibler, values_at
@@ -118,7 +119,7 @@ class RobustMultiTask:
         logits = self._passes.forward(x.to(self._passes.device))
         self._last = _Forward(x, logits)
         return tuple(
-            criterion.loss.values(of_task, targets, dim=0)
+            loss_values(criterion.loss, of_task, targets, dim=0)
             for criterion, of_task, targets in zip(self._criteria, logits, self._targets, strict=True)
         )
 
@@ -157,7 +158,7 @@ class RobustMultiTask:
         """The constraint under given weights, a row each: one product with the losses of the last forward pass."""
         logits, targets = self._logits_at(evaluation)[1 + constraint], self._targets[1 + constraint]
         loss, worst_case = self._criteria[1 + constraint]
-        losses = loss.values(logits, targets, dim=0).to(points)
+        losses = loss_values(loss, logits, targets, dim=0).to(points)
         return values_at(points, losses, worst_case) - self._thresholds[constraint]
 
     @torch.no_grad()
