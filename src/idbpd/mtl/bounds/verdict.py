@@ -28,14 +28,20 @@ def verdict_of_all(verdicts: Iterable[Verdict]) -> Verdict:
     return next((worst for worst in (Verdict.BROKEN, Verdict.NOT_SHOWN) if worst in found), Verdict.HOLDS)
 
 
+MOST_ROWS = 1000  # so many times the rows of the test part are no advice any more
+
+
 def rows_needed(value: float, bound: float, limit: float, rows: int) -> int | None:
     """How many test rows would have shown the limit, if the value stays: its distance to the bound falls with 1/sqrt.
 
-    None where no number of rows would: the value is not below the limit, or nothing is known of its bound.
+    None where no number of rows would, or none that anybody has (`MOST_ROWS`): the value is not below the limit or
+    hardly so, or nothing is known of its bound.
     """
     if not value < limit or not math.isfinite(bound):
         return None
-    return max(1, math.ceil(rows * ((bound - value) / (limit - value)) ** 2))
+    distances = (bound - value) / (limit - value)
+    times = distances * distances
+    return max(1, math.ceil(rows * times)) if times <= MOST_ROWS else None
 
 
 def confidence_of_each(confidence: float, limits: int) -> float:
