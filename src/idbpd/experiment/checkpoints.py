@@ -56,7 +56,7 @@ class Checkpointing(Bundle):
     checkpoints: CheckpointFolder | None
 
     def of(self, stage: str, made_with: Mapping[str, Any]) -> "StageCheckpoint | None":
-        """What keeps the states of one stage."""
+        """The checkpoint of one stage; None without a folder."""
         if self.checkpoints is None:
             return None
         return StageCheckpoint(self.checkpoints.folder, stage, made_with, self.checkpoint)
