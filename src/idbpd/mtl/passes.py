@@ -48,12 +48,12 @@ class Passes(Protocol):
 
 
 class Union(NamedTuple):
-    """The samples that at least one of several tasks sees: a network passes each of them once."""
+    """The samples that belong to at least one of several tasks: each passes through the network once."""
 
     rows: Tensor | None  # rows of the features; None: all of them, in their order
     size: int
     positions: tuple[Tensor, ...]  # of each task's samples in the union
-    members: tuple[Tensor, ...]  # of each position in the task; where the task does not see it, the task's size
+    members: tuple[Tensor, ...]  # of each position in the task; the task's size where the sample is not in the task
 
 
 # Rows are picked only where fewer than this share of them is needed: picking costs more than a few needless rows.
@@ -61,14 +61,14 @@ WORTH_PICKING = 0.75
 
 
 def sees_every_row(tasks: Sequence[Task], samples: int) -> bool:
-    """Whether few rows are seen by no task, so that all rows are passed."""
+    """Whether so few rows belong to no task that all rows are passed."""
     return max(task.size for task in tasks) > WORTH_PICKING * samples or (
         int(_seen(tasks, samples).sum()) > WORTH_PICKING * samples
     )
 
 
 def union_of(tasks: Sequence[Task], samples: int, *, every_row: bool | None = None) -> Union:
-    """The union of the tasks' samples, or all rows; None: where few rows are seen by no task, all are passed."""
+    """The union of the tasks' samples, or all rows; None: as `sees_every_row` decides."""
     if sees_every_row(tasks, samples) if every_row is None else every_row:
         return Union(None, samples, *_maps([task.rows for task in tasks], samples))
     seen = _seen(tasks, samples)

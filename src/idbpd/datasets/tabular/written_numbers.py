@@ -21,16 +21,16 @@ _BLANKS = re.compile(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(?!\d))")
 
 
 class Numbers(NamedTuple):
-    """The numbers that words are, and the sign that divides off their decimals if it had to be found."""
+    """The numbers that words stand for, and their decimal sign if it had to be found."""
 
     values: NDArray[np.float64]
     decimal: str | None = None
 
 
 def read_numbers(words: Sequence[str], decimal: Decimal | None = None) -> Numbers | None:
-    """The number that each word is; None if one is none, or if two readings are possible ('1,234').
+    """The number of each word; None if a word is not a number, or if two readings are possible ('1,234').
 
-    ``decimal`` says which sign divides off the decimals, if people know it.
+    ``decimal`` is the decimal sign, if it is stated.
     """
     if not words:
         return None
@@ -53,7 +53,7 @@ def which_are_numbers(words: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def two_readings(words: Sequence[str]) -> bool:
-    """Whether the comma of these numbers may divide off decimals as well as thousands."""
+    """Whether the comma of these numbers may be a decimal comma as well as a separator of thousands."""
     return any("," in word for word in words) and all(_fits(word, ",") and _fits(word, ".") for word in words)
 
 

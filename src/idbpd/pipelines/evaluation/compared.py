@@ -35,7 +35,7 @@ def parts_of(train: MultiTaskData, test: MultiTaskData, split: SplitParameters) 
 
 
 def measured_on(network: nn.Module, parts: Mapping[str, MultiTaskData], criteria: Criteria) -> ByPart:
-    """The quality of a model on every part; on the last one, which models are compared on, with what chance can do."""
+    """The quality of a model on every part; on the last one, which models are compared on, with pseudo-values."""
     *_, last = parts
     return {part: measure_quality(network, data, criteria, with_spreads=part == last) for part, data in parts.items()}
 
