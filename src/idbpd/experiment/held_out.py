@@ -42,10 +42,10 @@ class Parts(NamedTuple):
 
 
 def check_held_out(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[str, Any]:
-    """The verdict on every limit, from the test part, which nothing has seen before.
+    """The verdict on every limit, from the test part, which was used neither to train nor to choose anything.
 
     The bounds are one-sided, and all of them hold together with the stated confidence. ``guesses`` are the worst-case
-    losses of the best constant answers of the training part. `judge_limits` has the rest.
+    losses of the best constant answers of the training part. For the keys of each task see `judge_limits`.
     """
     tasks = judge_limits(evidence, promises)
     overall = verdict_of_all([Verdict(task["verdict"]) for task in tasks.values()])
@@ -69,8 +69,8 @@ def judge_limits(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[st
     that it stands for, such as 0.1 for an accuracy of 0.9.
 
     ``reference`` is the limit on unseen data. ``upper_bound`` is comparable to it: the limit holds where the bound is
-    at most the reference. A bound that the samples cannot tell is None. ``measured`` has name, limit, value and bound
-    of such a measure as people know it.
+    at most the reference. A bound is None if the samples are too few for one. ``measured`` has name, limit, value and
+    bound of a limit's own measure, in its own unit.
     """
     ours = _losses(evidence.network, evidence, promises)
     each = confidence_of_each(CONFIDENCE, len(promises)) if promises else CONFIDENCE
@@ -119,7 +119,7 @@ def _relative(
     train = evidence.train[task]
     value, alone = (criterion.worst(losses).value.item() for losses in (ours.test, theirs.test))
     on_train = evidence.criteria(train).worst(theirs.train).value.item()
-    # What the room is made of is decided on the training part: the test part has no say in what it must show.
+    # The room is computed on the training part: test samples must not decide what they are to show.
     room = promise.room(on_train, guess_loss(train, evidence.criteria))
     of_guess = room.of_guess * guess_loss(train, evidence.criteria, evidence.test[task]) if room.of_guess else 0.0
     found = paired_bootstrap(
@@ -153,7 +153,7 @@ def _in_measure(evidence: Evidence, promise: Promise, task: str, confidence: flo
         seed=BOOTSTRAP_SEED,
     )
     alone, _ = mean_error_bound(errors(evidence.alone(task), evidence.test), is_rate=measure.is_rate)
-    # All test rows, not only those that count (for recall, the positive ones): people collect rows.
+    # The number of all test rows, not only of those that count (for recall, the positive ones): people collect rows.
     record = _record(value, bound, measure.error(promise.level), evidence.test[task].size)
     return record | {
         "measured": {

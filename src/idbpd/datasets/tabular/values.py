@@ -1,4 +1,4 @@
-"""What the values of one column are: numbers, dates, yes and no, or texts. What the column is for is not asked here."""
+"""What the values of one column are: numbers, dates, yes and no, or texts; not what the column is used for."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -224,7 +224,7 @@ def _nothing(name: str, rows: int) -> Values:
 
 def _remark(name: str, codes: NDArray[np.int32], words: Sequence[str]) -> str | None:
     if written_numbers.two_readings(words):
-        return "its comma may divide off decimals or thousands: say decimal: ',' or decimal: '.'"
+        return "its comma may be a decimal comma or separate thousands: say decimal: ',' or decimal: '.'"
     if written_dates.two_readings(words):
         return f"its days and months cannot be told apart: say dates: {{{name}: '%d/%m/%Y'}} or '%m/%d/%Y'"
     rows = np.bincount(codes[codes >= 0], minlength=len(words))

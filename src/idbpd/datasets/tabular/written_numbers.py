@@ -33,9 +33,9 @@ class Numbers(NamedTuple):
 
 
 def read_numbers(words: Sequence[str], decimal: Decimal | None = None) -> Numbers | None:
-    """The number that each word is; None if one is none, or if two readings are possible ('1,234').
+    """The number of each word; None if a word is not a number, or if two readings are possible ('1,234').
 
-    ``decimal`` says which sign divides off the decimals, if people know it.
+    ``decimal`` is the decimal sign, if it is stated.
     """
     if not words:
         return None
@@ -59,7 +59,7 @@ def which_are_numbers(words: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def two_readings(words: Sequence[str]) -> bool:
-    """Whether the comma of these numbers may divide off decimals as well as thousands."""
+    """Whether the comma of these numbers may be a decimal comma as well as a separator of thousands."""
     return any("," in word for word in words) and all(_fits(word, ",") and _fits(word, ".") for word in words)
 
 

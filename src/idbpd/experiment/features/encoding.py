@@ -68,7 +68,7 @@ class _Notes:
 
 
 def encode(frame: pd.DataFrame, encoding: Mapping[str, Any]) -> Encoded:
-    """Encode rows whose columns come in any order; what is missing, unknown or not readable is replaced and told.
+    """Encode rows with columns in any order; what is missing, unknown or unreadable is replaced and reported.
 
     Columns that the encoding does not know are ignored.
     """
