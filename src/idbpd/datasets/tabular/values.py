@@ -145,7 +145,7 @@ def _texts(name: str, array: pa.Array, reading: Reading) -> Values:
     words: list[str] = encoded.dictionary.to_pylist()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
     present = np.array([word not in reading.absent for word in words], dtype=np.bool_)
-    kept = [word for word, is_present in zip(words, present, strict=True) if is_present]
+    kept: Sequence[str] = [word for word, is_present in zip(words, present, strict=True) if is_present]
     gaps = tuple(word for word, is_present in zip(words, present, strict=True) if word and not is_present)
     if not kept:
         return _nothing(name, len(codes))
