@@ -15,7 +15,7 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
 )
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.validation import WeightDecaySearchParameters
+from idbpd.experiment.splitting.validation import WeightDecaySearchParameters
 from idbpd.pipelines.weight_decay.search import UnsettledExperiment
 from idbpd.validation import validated
 

@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from pydantic import Field, field_validator, model_validator
 
-from idbpd.experiment.devices import has_float64, resolve_device
+from idbpd.experiment.machine.devices import has_float64, resolve_device
 from idbpd.experiment.parameters import ParameterBlock, Positive
 
 

@@ -21,7 +21,7 @@ from idbpd.experiment.parameters import (
 from idbpd.experiment.problem import Experiment
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import TableSplit, split
-from idbpd.experiment.validation import WeightDecaySearchParameters
+from idbpd.experiment.splitting.validation import WeightDecaySearchParameters
 from idbpd.pipelines.calibration.nodes import calibrate_with_reserve, settle_reserve
 from idbpd.pipelines.calibration.reserve import Tried
 

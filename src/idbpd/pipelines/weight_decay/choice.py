@@ -6,7 +6,7 @@ worst cases on the validation part are least.
 
 from collections.abc import Callable, Sequence
 
-from idbpd.experiment.thresholds import GUESSING
+from idbpd.experiment.limits.thresholds import GUESSING
 from idbpd.pipelines.weight_decay.candidate import Candidate
 
 # Scores that differ by less than this share count as equal,

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
-from idbpd.experiment.calibration import ALL_TASKS, joined_by_task
-from idbpd.experiment.content_store import ContentStore
+from idbpd.experiment.limits.calibration import ALL_TASKS, joined_by_task
+from idbpd.experiment.limits.thresholds import GUESSING
 from idbpd.experiment.parameters import ProblemParameters, TrainingParameters
+from idbpd.experiment.records.content_store import ContentStore
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.thresholds import GUESSING
-from idbpd.experiment.validation import WeightDecaySearchParameters, parts_to_choose_on
+from idbpd.experiment.splitting.validation import WeightDecaySearchParameters, parts_to_choose_on
 from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.search import Search, SearchResult, UnsettledExperiment

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.thresholds import Promise, promises_of, thresholds_of
+from idbpd.experiment.limits.thresholds import Promise, promises_of, thresholds_of
 from idbpd.mtl import MultiTaskData
 from tests.pipelines.small_tasks import CALIBRATION, small_tasks
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import torch
 
-from idbpd.experiment.thread_team import is_dynamic, most_threads, set_dynamic
+from idbpd.experiment.machine.thread_team import is_dynamic, most_threads, set_dynamic
 
 # cuBLAS is repeatable only with a workspace of its own; it reads this when a device is first used.
 CUBLAS = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}

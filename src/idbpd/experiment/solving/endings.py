@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from idbpd.experiment.durable_solve import Timed
+from idbpd.experiment.solving.durable_solve import Timed
 from idbpd.optim import Solution, Status
 
 logger = logging.getLogger(__name__)

@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 
 from idbpd.baselines import make_method
-from idbpd.experiment.checkpoints import Checkpointing
-from idbpd.experiment.durable_solve import Budget
-from idbpd.experiment.endings import reached, say_how_it_ended
-from idbpd.experiment.history import history_frame
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.method_parameters import MethodsParameters
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import Experiment, weights_of
-from idbpd.experiment.provenance import parameters_of
-from idbpd.experiment.stage import Stage
-from idbpd.experiment.thresholds import thresholds_of
+from idbpd.experiment.records.provenance import parameters_of
+from idbpd.experiment.solving.checkpoints import Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget
+from idbpd.experiment.solving.endings import reached, say_how_it_ended
+from idbpd.experiment.solving.history import history_frame
+from idbpd.experiment.solving.stage import Stage
 from idbpd.mtl import MultiTaskData
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from idbpd.experiment.thresholds import Promise
+from idbpd.experiment.limits.thresholds import Promise
 from idbpd.mtl import SAMPLE_ERRORS, Criteria, MultiTaskData, guess_loss, sample_errors, sample_losses
 from idbpd.mtl.bounds import (
     Verdict,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from idbpd.experiment.certificate import evaluate_exactly
+from idbpd.experiment.limits.certificate import evaluate_exactly
 from idbpd.experiment.problem import weights_of
 from idbpd.optim import IDBPD, solve
 from tests.pipelines.small_tasks import COMPUTE, EXPERIMENT, small_tasks

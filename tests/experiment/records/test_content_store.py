@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from idbpd.experiment.content_store import ContentStore, content_key, forget_oldest
+from idbpd.experiment.records.content_store import ContentStore, content_key, forget_oldest
 
 MADE_WITH = {"seed": 0, "problem.lambda": 0.1}
 RECORD = {"status": "CONVERGED", "seconds": 1.5}

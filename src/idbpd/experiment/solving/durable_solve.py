@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from idbpd.errors import DataError
-from idbpd.experiment.checkpoints import StageCheckpoint
 from idbpd.experiment.problem import BuiltProblem
-from idbpd.experiment.progress import Progress
-from idbpd.experiment.provenance import surroundings, tensors_sha256
+from idbpd.experiment.records.provenance import surroundings, tensors_sha256
+from idbpd.experiment.solving.checkpoints import StageCheckpoint
+from idbpd.experiment.solving.progress import Progress
 from idbpd.optim import Method, Record, Solution, solve
 
 

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.checkpoints import ABANDONED_KEPT, CheckpointFolder, Checkpointing
+from idbpd.experiment.limits.calibration import calibrate
 from idbpd.experiment.parameters import CheckpointParameters, ProblemParameters, TrainingParameters
+from idbpd.experiment.solving.checkpoints import ABANDONED_KEPT, CheckpointFolder, Checkpointing
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import load_noted_state, load_state
 from idbpd.pipelines.training.nodes import train_constrained
@@ -73,7 +73,7 @@ class Training:
                 signal.setitimer(signal.ITIMER_VIRTUAL, 0.2)  # of the process' own time: steps, however busy it is
 
         before = signal.signal(signal.SIGVTALRM, stop)
-        calibration = logging.getLogger("idbpd.experiment.calibration")
+        calibration = logging.getLogger("idbpd.experiment.limits.calibration")
         handler = Alarm()  # calibration's last word: training begins
         calibration.addHandler(handler)
         calibration.setLevel(logging.INFO)

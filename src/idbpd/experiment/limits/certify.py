@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from idbpd.experiment.calibration import weights_alone
-from idbpd.experiment.certificate import evaluate_exactly
-from idbpd.experiment.held_out import Evidence, check_held_out
+from idbpd.experiment.limits.calibration import weights_alone
+from idbpd.experiment.limits.certificate import evaluate_exactly
+from idbpd.experiment.limits.held_out import Evidence, check_held_out
+from idbpd.experiment.limits.thresholds import Promise, thresholds_of
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.experiment.problem import Experiment, criteria_of, protected
-from idbpd.experiment.provenance import require_same
-from idbpd.experiment.thresholds import Promise, thresholds_of
+from idbpd.experiment.records.provenance import require_same
 from idbpd.mtl import MultiTaskData
 from idbpd.optim.oracle import Maximisers
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from idbpd.errors import ConfigurationError
 from idbpd.redaction import without_secrets
 
-PACKAGE = Path(__file__).parent.parent
+PACKAGE = Path(__file__).parents[2]
 LOCK_FILE = "requirements.lock"
 # The code that decides which numbers a solver finds: another line in it may change the last digit.
 SOLVER_CODE = (
@@ -27,9 +27,9 @@ SOLVER_CODE = (
     "baselines",
     "mtl",
     "energy",
-    "experiment/calibration.py",
-    "experiment/devices.py",
     "experiment/features",
+    "experiment/limits/calibration.py",
+    "experiment/machine/devices.py",
     "experiment/network.py",
     "experiment/problem.py",
     "experiment/splitting",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from idbpd.datasets import FolderDataset
-from idbpd.experiment.checkpoints import CheckpointFolder
+from idbpd.experiment.solving.checkpoints import CheckpointFolder
 
 
 def clear_checkpoints(entries: Iterable[object]) -> None:

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.calibration import calibrate, weights_alone
-from idbpd.experiment.checkpoints import CheckpointFolder, Checkpointing
-from idbpd.experiment.content_store import ContentStore
+from idbpd.experiment.limits.calibration import calibrate, weights_alone
 from idbpd.experiment.parameters import DEFAULT_CHECKPOINT, CalibrationParameters, ModelParameters
 from idbpd.experiment.problem import Experiment, criteria_of
+from idbpd.experiment.records.content_store import ContentStore
+from idbpd.experiment.solving.checkpoints import CheckpointFolder, Checkpointing
 from idbpd.mtl import MultiTaskData
 from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, FINGERPRINT, MODEL, PROBLEM, small_tasks
 

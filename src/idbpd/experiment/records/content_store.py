@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from idbpd.datasets.partial import replacing
-from idbpd.experiment.provenance import tensors_sha256
+from idbpd.experiment.records.provenance import tensors_sha256
 
 logger = logging.getLogger(__name__)
 

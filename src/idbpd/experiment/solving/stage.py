@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from idbpd.experiment.checkpoints import Checkpointing
-from idbpd.experiment.durable_solve import Budget, Timed, solve_durably, solve_settings
 from idbpd.experiment.problem import BuiltProblem
+from idbpd.experiment.solving.checkpoints import Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget, Timed, solve_durably, solve_settings
 from idbpd.optim import Method
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
-from idbpd.experiment.content_store import content_key
+from idbpd.experiment.records.content_store import content_key
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ import sys
 import pytest
 import torch
 
-from idbpd.experiment.computing import computing
-from idbpd.experiment.thread_team import is_dynamic, most_threads, set_dynamic
+from idbpd.experiment.machine.computing import computing
+from idbpd.experiment.machine.thread_team import is_dynamic, most_threads, set_dynamic
 
 ASK = """
-from idbpd.experiment.computing import computing
-from idbpd.experiment.thread_team import is_dynamic
+from idbpd.experiment.machine.computing import computing
+from idbpd.experiment.machine.thread_team import is_dynamic
 import torch
 before = is_dynamic()
 with computing({threads!r}, deterministic=True):

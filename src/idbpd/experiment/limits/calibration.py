@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.durable_solve import Budget, solve_durably, solve_settings
+from idbpd.experiment.limits.thresholds import GUESSING, Promise, at_least_zero, promises_of
 from idbpd.experiment.parameters import CalibrationParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
-from idbpd.experiment.thresholds import GUESSING, Promise, at_least_zero, promises_of
+from idbpd.experiment.records.content_store import ContentStore
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget, solve_durably, solve_settings
 from idbpd.mtl import MultiTaskData, Task, guess_loss
 from idbpd.optim import IDBPD, Status
 

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from idbpd.datasets.partial import remove_abandoned, replacing
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.content_store import by_last_use, content_key, forget_oldest, remove
 from idbpd.experiment.node_inputs import Bundle
 from idbpd.experiment.parameters import DEFAULT_CHECKPOINT, CheckpointParameters
-from idbpd.experiment.provenance import differences
+from idbpd.experiment.records.content_store import by_last_use, content_key, forget_oldest, remove
+from idbpd.experiment.records.provenance import differences
 from idbpd.optim import RunState, load_noted_state, save_state
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from idbpd.experiment.provenance import PACKAGE, SOLVER_CODE, code_sha256
+from idbpd.experiment.records.provenance import PACKAGE, SOLVER_CODE, code_sha256
 
 
 @pytest.fixture
