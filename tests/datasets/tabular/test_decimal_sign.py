@@ -27,7 +27,7 @@ def test_a_point_elsewhere_makes_the_comma_one_of_thousands(tmp_path: Path, capl
     caplog.set_level("INFO")
     table = _table(tmp_path, [f"{row / 7:.2f}" for row in range(ROWS)])
     np.testing.assert_array_equal(_salary(table), [float(text.replace(",", "")) for text in SALARIES])
-    assert "'20,000' is read as 20000, because '.' divides off decimals in other columns" in caplog.text
+    assert "'20,000' is read as 20000, as '.' divides off decimals in other columns" in caplog.text
 
 
 def test_a_decimal_comma_elsewhere_makes_it_one_too(tmp_path: Path) -> None:

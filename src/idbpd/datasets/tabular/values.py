@@ -165,7 +165,7 @@ def _texts(name: str, array: pa.Array, reading: Reading) -> Values:
         numbers = read_numbers(kept, reading.likely_decimal)
         if numbers is not None:
             logger.info(
-                "column %r: %r is read as %s, because %r divides off decimals in other columns; decimal: %r overrules it",
+                "column %r: %r is read as %s, as %r divides off decimals in other columns; decimal: %r overrules it",
                 name,
                 kept[0],
                 number_text(numbers.values[0]),
