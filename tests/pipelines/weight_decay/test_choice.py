@@ -5,7 +5,7 @@ import math
 import pytest
 
 from idbpd.pipelines.weight_decay.candidate import Candidate
-from idbpd.pipelines.weight_decay.choice import choose, explore
+from idbpd.pipelines.weight_decay.choice import choose, choose_for_training, explore
 
 
 def _candidate(weight_decay: float, *losses: float) -> Candidate:
@@ -97,18 +97,19 @@ def test_less_decay_is_not_tried_where_it_learns_noise() -> None:
     assert [candidate.weight_decay for candidate in found] == [0.01, 0.1, 1.0]
 
 
-def test_a_limited_task_that_is_worse_than_a_guess_counts_as_one() -> None:
-    # The limited task learns noise with any decay under which the priority task learns; a guess has 2 and 0.5.
-    both, priority_alone = _candidate(0.01, 0.8, 0.9), _candidate(0.01, 0.8)
-    assert both.score == pytest.approx((priority_alone.score + 1) / 2)
-    assert choose([both, _candidate(0.3, 1.8, 0.5)]) is both
-    assert _candidate(0.01, 3.0, 0.25).score == pytest.approx(1.0)  # the priority task has no limit that would help
-    assert math.isinf(_candidate(0.01, 0.8, math.nan).score)
+def test_a_task_that_can_be_learnt_alone_counts_as_a_guess_where_it_is_worse() -> None:
+    # The second task learns noise with any decay under which the first one learns; a guess has 2 and 0.5.
+    learnt, guessed = _candidate(0.01, 0.8, 0.9), _candidate(0.3, 1.8, 0.5)
+    assert choose_for_training([learnt, guessed], {"second"}) is learnt
+    assert choose_for_training([learnt, guessed], set()) is guessed
+    unknown = _candidate(0.3, 0.8, math.nan)
+    assert choose_for_training([learnt, unknown], {"second"}) is learnt
 
 
 def test_chance_in_what_counts_as_a_guess_does_not_count() -> None:
-    noisy = {"first": [0.1, 0.1], "second": [-9.0, 9.0]}
-    steady = {"first": [0.0, 0.0], "second": [0.0, 0.0]}
-    small = _candidate(0.01, 0.8, 0.9)._replace(pseudo_values=steady)
-    assert choose([small, _candidate(0.1, 1.0, 0.8)._replace(pseudo_values=noisy)]) is small
-    assert choose([small, _candidate(0.1, 1.0, 0.49)._replace(pseudo_values=noisy)]).weight_decay == 0.1
+    small, large = _candidate(0.01, 0.8, 0.9), _candidate(0.1, 1.0, 0.8)
+    noisy = [
+        one._replace(pseudo_values={"first": [0.0, 0.0], "second": [-at, at]}) for at, one in ((0, small), (9, large))
+    ]
+    assert choose_for_training(noisy, {"second"}) is noisy[0]
+    assert choose_for_training(noisy, set()) is noisy[1]

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ class Candidate(NamedTuple):
     """A weight decay that was tried, and what was measured with it."""
 
     weight_decay: float
-    worst_case_losses: dict[str, float]  # of all tasks, on the validation part; the one with priority is the first
+    worst_case_losses: dict[str, float]  # of all tasks, on the validation part
     headlines: dict[str, dict[str, float]]  # of all tasks, on the validation part: name and value of a known measure
     guesses: dict[str, float]  # the worst-case loss of the best constant answer to each task
     # How much each block of validation samples moves the worst-case losses (`idbpd.mtl.bounds.jackknife`), by task;
@@ -30,35 +30,30 @@ class Candidate(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The mean of these shares: tasks with losses of different size count the same. Less is better.
+        """The mean of these shares: tasks with losses of different size count the same. Less is better."""
+        return sum(self.ratios.values()) / len(self.ratios)
 
-        A limited task that is worse than a guess counts as one. Here no limit keeps it from learning noise, and it has
-        more weight than in training: a rare event, with few samples to learn from, would make the decay so large that
-        the other tasks learn nothing.
-        """
-        return sum(self._counted.values()) / len(self._counted)
-
-    @property
-    def _counted(self) -> dict[str, float]:
-        priority = next(iter(self.worst_case_losses))
-        return {
-            task: min(ratio, 1.0) if task != priority and math.isfinite(ratio) else ratio
-            for task, ratio in self.ratios.items()
+    def no_worse_than_guesses(self, tasks: Collection[str]) -> "Candidate":
+        """The same, but that some tasks, where they are worse than a constant guess, are as bad as one."""
+        worse = {task for task in tasks if 1 < self.ratios[task] < math.inf}
+        losses = {task: self.guesses[task] if task in worse else loss for task, loss in self.worst_case_losses.items()}
+        values = {
+            task: [0.0] * len(of_task) if task in worse else of_task for task, of_task in self.pseudo_values.items()
         }
+        return self._replace(worst_case_losses=losses, pseudo_values=values)
 
     def score_error(self, other: "Candidate") -> float:
         """The standard error of the difference to the score of another candidate on the same validation part.
 
         Tasks share samples in ways that are not known here, so that their errors may all go the same way.
         """
-        counted, of_other = self._counted, other._counted
         errors = [
             _standard_error([ours - theirs for ours, theirs in zip(values, other.pseudo_values[task], strict=True)])
             / self.guesses[task]
             for task, values in self.pseudo_values.items()
-            if self.guesses[task] > 0 and not (counted[task] == of_other[task] == 1)
+            if self.guesses[task] > 0
         ]
-        return sum(errors) / len(self.pseudo_values) if errors else 0.0
+        return sum(errors) / len(errors) if errors else 0.0
 
 
 def _standard_error(values: list[float]) -> float:
