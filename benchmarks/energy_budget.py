@@ -38,13 +38,13 @@ from idbpd.experiment.parameters import (
     ProblemSettings,
     SplitParameters,
     TrainingParameters,
+    WeightDecaySearchParameters,
 )
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.experiment.stage import Stage
 from idbpd.experiment.thresholds import thresholds_of
-from idbpd.experiment.validation import WeightDecaySearchParameters
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.pipelines.energy.budgeted import flat
 from idbpd.pipelines.energy.certified import certify_pruned, worst_residual

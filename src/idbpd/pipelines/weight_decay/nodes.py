@@ -11,10 +11,10 @@ from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 from idbpd.experiment.calibration import ALL_TASKS, joined_by_task
 from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.parameters import ProblemParameters, TrainingParameters
+from idbpd.experiment.parameters import ProblemParameters, TrainingParameters, WeightDecaySearchParameters
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.thresholds import GUESSING
-from idbpd.experiment.validation import WeightDecaySearchParameters, parts_to_choose_on
+from idbpd.experiment.validation import parts_to_choose_on
 from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.search import Found, Search, UnsettledExperiment
