@@ -54,3 +54,16 @@ def test_afterwards_all_is_as_before() -> None:
         assert (torch.get_num_threads(), is_dynamic()) == (before[0], True)
     finally:
         set_dynamic(dynamic=before[1])
+
+
+def test_products_of_float32_are_not_rounded_to_fewer_bits() -> None:
+    """Torch's own default rounds convolutions on CUDA to TF32; a person may have asked for more of it."""
+    products = (torch.backends.cuda.matmul, torch.backends.cudnn.conv)  # type: ignore[attr-defined]
+    before = [product.fp32_precision for product in products]
+    try:
+        torch.backends.cuda.matmul.fp32_precision = "tf32"
+        with computing(1, deterministic=False):
+            assert [product.fp32_precision for product in products] == ["ieee", "ieee"]
+        assert [product.fp32_precision for product in products] == ["tf32", before[1]]
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = before[0]

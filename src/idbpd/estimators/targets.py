@@ -85,7 +85,7 @@ def side_by_side(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def named_as(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Targets under the names of the tasks: by their own names where they are these, else by their order."""
+    """Targets under the names of the tasks, matched by name if the names are the same, else by order."""
     if frame.shape[1] != len(names):
         raise DataError(f"y has {frame.shape[1]} columns; the tasks are {', '.join(names)}")
     return frame[[*names]] if set(frame.columns) == set(names) else frame.set_axis([*names], axis=1)

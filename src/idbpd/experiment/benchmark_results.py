@@ -1,4 +1,4 @@
-"""What one job of the benchmark found, and what was tracked of one of its cells."""
+"""The result of one benchmark job, and what was tracked of one benchmark cell."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ from idbpd.experiment.content_store import content_key
 class JobResult:
     """The result of a job: a record of plain data, and tensors.
 
-    ``made_with`` is everything that decides the result. ``failed`` says why there is no result; ``reused``, that an
-    earlier benchmark computed it.
+    ``made_with`` is everything that decides the result. ``failed`` says why there is none. A result that an earlier
+    benchmark computed is ``reused``.
     """
 
     made_with: Mapping[str, Any]

@@ -21,7 +21,7 @@ from idbpd.optim import IDBPD, Status
 logger = logging.getLogger(__name__)
 
 OF_TASK = "/"  # between a task and a parameter; the name of a task cannot have it
-START_PART = 10  # the search for a start from which all limits can be kept gets this part of the steps
+START_PART = 10  # the search for a start that keeps all limits gets one in so many steps
 ALL_TASKS = ""  # in place of the name of a task
 
 
@@ -33,8 +33,8 @@ def calibrate(
     calibration_cache: ContentStore | None = None,
     reserve: Mapping[str, float] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]:
-    """The threshold of every constraint task, how it was found, weights from which all of them can be kept, and the
-    weights of each task alone, by ``<task>/<parameter>``.
+    """The threshold of every constraint task with how it was found, weights to start from that keep all of them, and
+    the weights of each task alone, by ``<task>/<parameter>``.
 
     The value is the worst-case loss alone. Weight decay keeps it honest on unseen data, but is not part of what a
     threshold means to a user.
@@ -43,9 +43,8 @@ def calibrate(
     reach all their values. So the weights keep the limits of all tasks but the last, and make that one as good as they
     can. They are found task by task: each search starts where the limits before it are kept.
 
-    Without a cache, nothing is kept for another run. What is kept is what the solver found: slack, limits and the
-    ``reserve`` of each task (`Promise.threshold`; none where it is not given) are applied afterwards, so that a run
-    with other ones can use it too.
+    The cache has what the solver found, before slack, limits and the ``reserve`` of each task (`Promise.threshold`; 0
+    if not given) are applied. So a run with other values of these can use it too.
     """
     promises, reserves = promises_of(train, calibration), reserve or {}
     calibrator = _Calibrator(experiment.made_with, calibration, checkpointing, calibration_cache)
@@ -107,7 +106,7 @@ def weights_alone(single_task_weights: Mapping[str, Tensor], task: str) -> dict[
 
 
 @dataclass(frozen=True)
-class _How:
+class _SolverEnding:
     """How the solver ended."""
 
     status: str
@@ -119,7 +118,7 @@ class _How:
 
 @dataclass(frozen=True)
 class _Solved:
-    how: _How
+    how: _SolverEnding
     weights: dict[str, Tensor]
     cached: bool  # whether an earlier run found them
 
@@ -135,7 +134,7 @@ class _Calibrator:
 
     def solve(self, task: str, limits: Mapping[str, float], built: BuiltProblem, start: dict[str, Tensor]) -> _Solved:
         """Make one task as good as it can be under the limits of others."""
-        # A start need not be the best. On Adult the last digits of it took longer than all other solves together.
+        # A start need not be optimal: on Adult its last digits took longer than all other solves together.
         steps = math.ceil(self.parameters.max_steps / START_PART) if limits else self.parameters.max_steps
         budget = Budget(steps, self.parameters.tolerance)
         start = built.start_from(start)
@@ -148,12 +147,12 @@ class _Calibrator:
         keeper = self.checkpointing.of(title.replace(" ", "_"), made_with)
         if kept is not None:
             if keeper is not None:
-                keeper.discard()  # the state of a run that was killed when its result had just been kept
-            return _Solved(_How(**kept.record), kept.tensors, cached=True)
+                keeper.discard()  # left by a run that was killed just after its result was kept
+            return _Solved(_SolverEnding(**kept.record), kept.tensors, cached=True)
         timed = solve_durably(title, built, start, method, budget, keeper)
         solution, weights = timed.solution, weights_of(timed.solution)
         made = datetime.now(UTC).isoformat(timespec="seconds")
-        how = _How(solution.status.name, solution.steps, solution.kkt.stationarity, timed.total_seconds, made)
+        how = _SolverEnding(solution.status.name, solution.steps, solution.kkt.stationarity, timed.total_seconds, made)
         if solution.status is Status.DIVERGED:
             logger.warning("%s ended early: %s; its best finite weights are used", title, solution.reason)
         elif self.cache is not None:

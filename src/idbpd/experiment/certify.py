@@ -1,12 +1,13 @@
 """What is known of a model under limits: its KKT residuals in float64, and whether the limits hold on unseen data."""
 
 import copy
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
 from idbpd.experiment.calibration import weights_alone
-from idbpd.experiment.certificate import ExactPoint, evaluate_exactly
+from idbpd.experiment.certificate import evaluate_exactly
 from idbpd.experiment.held_out import Evidence, check_held_out
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.experiment.problem import Experiment, criteria_of, protected
@@ -35,31 +36,57 @@ def certify(
     """
     require_same(outcome["made_with"], experiment.made_with, "model", "train_constrained")
     thresholds = thresholds_of(threshold)
-    point = evaluate_exactly(train, thresholds, experiment, weights)
-    evaluation, multipliers = point.evaluation, point.best_multipliers
-    kkt = point.kkt(multipliers)
+    residuals, judged = _residuals(train, thresholds, weights, experiment)
     return {
         "status": outcome["status"],
         "reason": outcome["reason"],
+        **{name: value for name, value in residuals.items() if name not in ("tasks", "support")},
+        "threshold": threshold["threshold"],
+        "tasks": residuals["tasks"],
+        "protects": protected(train, experiment.problem),
+        "support": residuals["support"],
+        "held_out": (
+            _held_out(judged, weights, test, threshold, single_task_weights, experiment)
+            if split.test_fraction > 0
+            else None
+        ),
+    }
+
+
+class _Judged(NamedTuple):
+    """What verdicts need of a problem. Its oracle, which remembers several numbers of every sample, goes before."""
+
+    network: nn.Module
+    initial_weights: dict[str, Tensor]
+    data: MultiTaskData
+
+    def network_with(self, weights: dict[str, Tensor]) -> nn.Module:
+        """Another network with these weights."""
+        network = copy.deepcopy(self.network)
+        network.load_state_dict({name: weights[name].to(initial) for name, initial in self.initial_weights.items()})
+        return network
+
+
+def _residuals(
+    train: MultiTaskData, thresholds: Mapping[str, float], weights: dict[str, Tensor], experiment: Experiment
+) -> tuple[dict[str, Any], _Judged]:
+    point = evaluate_exactly(train, thresholds, experiment, weights)
+    evaluation, multipliers = point.evaluation, point.best_multipliers
+    kkt = point.kkt(multipliers)
+    found = {
         "objective": evaluation.f.item(),
         "constraint": evaluation.g.max().item() if thresholds else None,
         "multiplier": multipliers.max().item() if thresholds else None,
         "stationarity": kkt.stationarity,
         "infeasibility": kkt.infeasibility,
         "slackness": kkt.slackness,
-        "threshold": threshold["threshold"],
         "tasks": {
             name: {"constraint": g.item(), "multiplier": multiplier.item(), "threshold": thresholds[name]}
             for name, g, multiplier in zip(thresholds, evaluation.g, multipliers, strict=True)
         },
-        "protects": protected(train, experiment.problem),
         "support": _support_sizes([train.priority.name, *thresholds], evaluation.maximisers),
-        "held_out": (
-            _held_out(point, weights, test, threshold, single_task_weights, experiment)
-            if split.test_fraction > 0
-            else None
-        ),
     }
+    return found, _Judged(point.built.network, point.built.initial_weights, point.built.data)
 
 
 def _support_sizes(tasks: list[str], maximisers: Maximisers) -> dict[str, dict[str, int]]:
@@ -71,23 +98,19 @@ def _support_sizes(tasks: list[str], maximisers: Maximisers) -> dict[str, dict[s
 
 
 def _held_out(
-    point: ExactPoint,
+    judged: _Judged,
     weights: dict[str, Tensor],
     test: MultiTaskData,
     threshold: dict[str, Any],
     single_task_weights: dict[str, Tensor],
     experiment: Experiment,
 ) -> dict[str, Any]:
-    built = point.built
-
-    def network(of: dict[str, Tensor]) -> nn.Module:
-        return copy.deepcopy(built.network_with(built.placed(of)))  # the problem has one network, which is used again
-
+    data = judged.data
     evidence = Evidence(
-        network(weights),
-        lambda task: network(weights_alone(single_task_weights, task)),
-        built.data,
-        built.here(test),
+        judged.network_with(weights),
+        lambda task: judged.network_with(weights_alone(single_task_weights, task)),
+        data,
+        test.to(data.features.device, data.priority.targets.dtype),
         criteria_of(experiment.problem),
     )
     promises = {name: Promise.of_record(task) for name, task in threshold["tasks"].items()}

@@ -1,4 +1,4 @@
-"""The checkpoint folders among the entries of a catalog. Apart from `checkpoints`, which needs no Kedro."""
+"""Clear the checkpoints of a pipeline. Not in `checkpoints`, because that module does not import Kedro."""
 
 from collections.abc import Iterable
 

@@ -56,7 +56,7 @@ class Checkpointing(Bundle):
     checkpoints: CheckpointFolder | None
 
     def of(self, stage: str, made_with: Mapping[str, Any]) -> "StageCheckpoint | None":
-        """What keeps the states of one stage."""
+        """The checkpoint of one stage; None without a folder."""
         if self.checkpoints is None:
             return None
         return StageCheckpoint(self.checkpoints.folder, stage, made_with, self.checkpoint)
@@ -65,7 +65,7 @@ class Checkpointing(Bundle):
 NO_CHECKPOINTS = Checkpointing(DEFAULT_CHECKPOINT, None)
 
 
-class Found(NamedTuple):
+class EarlierState(NamedTuple):
     """A state from an earlier session of the same run, with the seconds at which each of its steps was done."""
 
     state: RunState
@@ -90,7 +90,7 @@ class StageCheckpoint:
         self._failing = False  # whether the last write failed
         self.seconds: list[float] = []  # of the steps so far, over all sessions; the clock of the solve writes here
 
-    def find(self) -> Found | None:
+    def find(self) -> EarlierState | None:
         """The state that an earlier session of the same run left; None where the solve starts anew."""
         remove_abandoned(self._folder)  # of a session killed while it wrote
         if self._parameters.resume == "never":
@@ -154,7 +154,7 @@ class StageCheckpoint:
         self._next = now + max(self._parameters.every_seconds or 0, SHARE_OF_TIME * (now - begin))
         return not self._failing
 
-    def _read(self, path: Path) -> Found | None:
+    def _read(self, path: Path) -> EarlierState | None:
         note_and_state = _load(path) if path.exists() else None
         if note_and_state is None:
             return None
@@ -165,7 +165,7 @@ class StageCheckpoint:
                 f"the checkpoint {path} was made with {'; '.join(differing)}; "
                 "delete the file, or run with checkpoint.resume=never"
             )
-        return Found(state, note["seconds"])
+        return EarlierState(state, note["seconds"])
 
     def _refuse_others(self) -> None:
         """Say why the solve does not continue from the latest state of this stage, where there is one."""

@@ -41,7 +41,7 @@ class DistributedParameters(ParameterBlock):
         return backend
 
     @model_validator(mode="after")
-    def _meets_somewhere(self) -> Self:
+    def _check_endpoint_and_devices(self) -> Self:
         if self.nodes > 1 and (self.endpoint is None or not self.endpoint.rpartition(":")[2].isdigit()):
             raise ValueError("several nodes meet at an endpoint; choose one such as endpoint: first-node:29400")
         if self.backend == "nccl" and self.processes > _nccl_devices():

@@ -33,8 +33,7 @@ class Stored(NamedTuple):
 class ContentStore:
     """Keeps results by what they were made with.
 
-    A damaged file counts as missing, and a full disk costs a later run the computation, not this run its end: both are
-    said in a warning.
+    A damaged file counts as missing. On a full disk a result is not kept, and the run goes on. Both give a warning.
     """
 
     def __init__(self, folder: Path, what: str, kept: int | None = None) -> None:
@@ -53,8 +52,8 @@ class ContentStore:
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             logger.warning("%s is damaged (%s): computing the %s again", path, error, self._what)
             return None
-        with suppress(OSError):  # of a folder that is somebody else's
-            os.utime(path)  # used now: it will not be among the first to go
+        with suppress(OSError):  # the folder may belong to somebody else
+            os.utime(path)  # just used, so not among the first to be removed
         return stored
 
     def put(self, made_with: Mapping[str, Any], record: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -85,7 +84,7 @@ class ContentStore:
         return self._folder / f"{content_key(made_with)}{SUFFIX}"
 
     def _paths(self) -> list[Path]:
-        return list(self._folder.glob(f"[!.]*{SUFFIX}"))  # a name that begins with a dot is not written to its end yet
+        return list(self._folder.glob(f"[!.]*{SUFFIX}"))  # a file whose name begins with a dot is still being written
 
 
 def content_key(made_with: Mapping[str, Any]) -> str:
@@ -98,7 +97,7 @@ def _text_of(made_with: Mapping[str, Any]) -> str:
 
 
 def by_last_use(paths: Iterable[Path]) -> list[Path]:
-    """Files, the one that was used last first. One that is gone meanwhile comes last."""
+    """The files, the most recently used first; those that were removed meanwhile come last."""
     return sorted(paths, key=_last_use, reverse=True)
 
 
@@ -110,7 +109,7 @@ def _last_use(path: Path) -> float:
 
 
 def forget_oldest(paths: Iterable[Path], kept: int, days: float | None = None) -> None:
-    """Remove files until ``kept`` are left, those that were used last, and all that were not used for so many days."""
+    """Keep the ``kept`` most recently used files; of these, remove what was not used for ``days`` days."""
     oldest = 0.0 if days is None else time.time() - days * DAY
     for rank, path in enumerate(by_last_use(paths)):
         if rank >= kept or _last_use(path) < oldest:

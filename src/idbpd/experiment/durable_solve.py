@@ -1,4 +1,4 @@
-"""A solve that shows its progress, counts its seconds over all sessions, and continues where a killed one was."""
+"""A solve that shows its progress, counts its seconds over all sessions, and continues where a killed one stopped."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""What is logged when a training is over, above all when it did not end well."""
+"""Log how a training ended, with a warning for every limit that is broken."""
 
 import logging
 from collections.abc import Mapping

@@ -36,7 +36,7 @@ def command_line() -> str:
 
 
 def whole_command(arguments: Sequence[str]) -> str:
-    """The command that makes all of a run, whose options are among these arguments: not only the nodes asked for.
+    """The command that repeats the whole run: these arguments without those that select some of its nodes.
 
     >>> whole_command(["run", "--params", "dataset=chd49", "--from-nodes=report", "-e", "paper"])
     'kedro run --params dataset=chd49 -e paper'

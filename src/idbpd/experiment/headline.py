@@ -12,7 +12,7 @@ RESIDUALS = ("stationarity", "infeasibility", "slackness")
 
 
 def state_verdict(certificate: dict[str, Any], quality: dict[str, float]) -> str:
-    """How good the priority task is, whether the limits hold on unseen data, and whether the solver came to an end."""
+    """How good the priority task is, whether the limits hold on unseen data, and whether the solver converged."""
     held_out = certificate["held_out"]
     if not certificate["tasks"]:
         lines = ["No task has a limit."]

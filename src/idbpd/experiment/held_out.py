@@ -1,7 +1,7 @@
 """Whether the limits hold on data that the model never saw."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
@@ -42,10 +42,10 @@ class Parts(NamedTuple):
 
 
 def check_held_out(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[str, Any]:
-    """The verdict on every limit, from the test part, which nothing has seen before.
+    """The verdict on every limit, from the test part, which was used neither to train nor to choose anything.
 
     The bounds are one-sided, and all of them hold together with the stated confidence. ``guesses`` are the worst-case
-    losses of the best constant answers of the training part. `judge_limits` has the rest.
+    losses of the best constant answers of the training part. For the keys of each task see `judge_limits`.
     """
     tasks = judge_limits(evidence, promises)
     overall = verdict_of_all([Verdict(task["verdict"]) for task in tasks.values()])
@@ -69,10 +69,10 @@ def judge_limits(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[st
     that it stands for, such as 0.1 for an accuracy of 0.9.
 
     ``reference`` is the limit on unseen data. ``upper_bound`` is comparable to it: the limit holds where the bound is
-    at most the reference. A bound that the samples cannot tell is None. ``measured`` has name, limit, value and bound
-    of such a measure as people know it.
+    at most the reference. A bound is None if the samples are too few for one. ``measured`` has name, limit, value and
+    bound of a limit's own measure, in its own unit.
     """
-    ours = _losses(evidence.network, evidence)
+    ours = _losses(evidence.network, evidence, promises)
     each = confidence_of_each(CONFIDENCE, len(promises)) if promises else CONFIDENCE
     tasks = {}
     for name, promise in promises.items():
@@ -82,7 +82,7 @@ def judge_limits(evidence: Evidence, promises: Mapping[str, Promise]) -> dict[st
         elif promise.slack is None:
             judged = _absolute(Parts(ours.train[name], ours.test[name]), promise, evidence, name, each)
         else:
-            other = _losses(evidence.alone(name), evidence)
+            other = _losses(evidence.alone(name), evidence, [name])
             pair = (Parts(ours.train[name], ours.test[name]), Parts(other.train[name], other.test[name]))
             judged = _relative(*pair, promise, evidence, name, each)
         tasks[name] = {"worst_case_loss": worst_case, **judged}
@@ -94,8 +94,9 @@ class _ByTask(NamedTuple):
     test: dict[str, Tensor]
 
 
-def _losses(network: nn.Module, evidence: Evidence) -> _ByTask:
-    return _ByTask(*(sample_losses(network, part, evidence.criteria) for part in (evidence.train, evidence.test)))
+def _losses(network: nn.Module, evidence: Evidence, tasks: Iterable[str]) -> _ByTask:
+    parts = (evidence.train, evidence.test)
+    return _ByTask(*(sample_losses(network, part, evidence.criteria, tasks) for part in parts))
 
 
 def _absolute(ours: Parts, promise: Promise, evidence: Evidence, task: str, confidence: float) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def _relative(
     train = evidence.train[task]
     value, alone = (criterion.worst(losses).value.item() for losses in (ours.test, theirs.test))
     on_train = evidence.criteria(train).worst(theirs.train).value.item()
-    # What the room is made of is decided on the training part: the test part has no say in what it must show.
+    # The room is computed on the training part: test samples must not decide what they are to show.
     room = promise.room(on_train, guess_loss(train, evidence.criteria))
     of_guess = room.of_guess * guess_loss(train, evidence.criteria, evidence.test[task]) if room.of_guess else 0.0
     found = paired_bootstrap(
@@ -152,7 +153,7 @@ def _in_measure(evidence: Evidence, promise: Promise, task: str, confidence: flo
         seed=BOOTSTRAP_SEED,
     )
     alone, _ = mean_error_bound(errors(evidence.alone(task), evidence.test), is_rate=measure.is_rate)
-    # All test rows, not only those that count (for recall, the positive ones): people collect rows.
+    # The number of all test rows, not only of those that count (for recall, the positive ones): people collect rows.
     record = _record(value, bound, measure.error(promise.level), evidence.test[task].size)
     return record | {
         "measured": {

@@ -153,8 +153,8 @@ def _above_zero(value: float) -> float:
 class _Problem(ParameterBlock):
     """The loss of a sample, and the worst case over samples: each a name, or ``{name: {option: value}}``.
 
-    The loss ``auto`` is the usual one for the kind of each task. Another one is for the tasks whose kind it is for.
-    The worst case ``auto`` is the penalty of the paper where its lambda is set, and else the worst share of the data.
+    The loss ``auto`` is the usual one for the kind of each task. A named loss is used for the tasks of its kinds. The
+    worst case ``auto`` is the penalty of the paper where its lambda is set, and else the worst share of the data.
     """
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.

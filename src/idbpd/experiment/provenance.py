@@ -29,6 +29,7 @@ SOLVER_CODE = (
     "energy",
     "experiment/calibration.py",
     "experiment/devices.py",
+    "experiment/features",
     "experiment/network.py",
     "experiment/problem.py",
     "experiment/splitting",

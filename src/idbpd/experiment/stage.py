@@ -28,7 +28,7 @@ class Stage(NamedTuple):
         method: Method[Any],
     ) -> Timed:
         """Solve from ``start``, or from where an earlier session of the same run was."""
-        # The stage counts too: what a model without limits minimises is in no other setting.
+        # The stage's name is part of the key: no other setting says what a model without limits minimises.
         own = {**self.made_with, "stage": self.name}
         made_with = solve_settings(own, built.data.priority.name, thresholds, built, start)
         checkpoint = self.checkpointing.of(self.name, made_with)

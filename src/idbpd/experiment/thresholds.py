@@ -24,7 +24,7 @@ class Room(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """A limit on unseen data. Just one of slack, loss and measure is set."""
+    """A limit on unseen data. Exactly one of slack, loss and measure is set."""
 
     slack: float | None = None  # by which share the task may be worse than a model made for it alone
     loss: float | None = None  # what its worst-case loss may be at most
@@ -52,7 +52,7 @@ class Promise(NamedTuple):
         return self.loss if self.measure is None else {self.measure: self.level or 0.0}
 
     def threshold(self, value: float, guess: float, reserve: float = 0.0) -> float:
-        """The limit in training of a task that reaches the worst-case loss ``value`` on its own, and a guess ``guess``.
+        """The limit in training; ``value`` is the worst-case loss of the task alone, ``guess`` that of a constant.
 
         Training uses a limit to the full where that helps the priority task, and on unseen data every model is worse
         than on its training data. So a limit that is promised there may need a tighter one here. A ``reserve`` of 0 is
@@ -72,7 +72,7 @@ class Promise(NamedTuple):
         if loosest >= guess:
             loosest = max(value, guess)
         if self.measure is not None and value > 0:
-            # Between a guess and the best there may be orders of magnitude: equal steps are equal shares.
+            # Guess and value may be orders of magnitude apart, so the reserve moves the limit by equal factors.
             return loosest * math.exp(reserve * math.log(value / loosest))
         return loosest - reserve * max(0.0, loosest - value)
 

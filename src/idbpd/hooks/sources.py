@@ -1,4 +1,4 @@
-"""The blocks of ``sources.yml``: are their names usable, and do they keep secrets to themselves?"""
+"""Check the blocks of ``sources.yml``: usable names, known credentials, no secrets in addresses."""
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -120,7 +120,7 @@ def _has_secret(address: str) -> bool:
 
 
 def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
-    """Every text in a block with its dotted name; what is in inline credentials is not looked at."""
+    """Every text in a block with its dotted name; without inline credentials."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Ask the system to read the rows that come next, while those of now are worked on."""
+"""Ask the system to read the rows that come next, while the present ones are worked on."""
 
 import ctypes
 import mmap

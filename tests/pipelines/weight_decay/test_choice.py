@@ -80,3 +80,18 @@ def test_more_decay_is_tried_until_something_is_better_than_a_guess() -> None:
     losses = {0.0: 2.6, 0.01: 2.4, 0.1: 2.5, 1.0: 2.3, 10.0: 1.99}  # a guess has 2
     found = explore(list(losses), lambda number: _candidate(number, losses[number]), first=0.01)
     assert choose(found).weight_decay == 10.0
+
+
+def test_less_decay_is_tried_while_models_say_no_more_than_a_guess() -> None:
+    # Every decay from 0.1 on leaves a guess of 2: a search that begins there has no slope to follow.
+    losses = {0.0: 2.4, 0.001: 1.5, 0.01: 1.2, 0.1: 1.999, 1.0: 2.0, 10.0: 2.0}
+    found = explore(list(losses), lambda number: _candidate(number, losses[number]), first=1.0)
+    assert choose(found).weight_decay == 0.01
+    assert [candidate.weight_decay for candidate in found] == [0.001, 0.01, 0.1, 1.0, 10.0]
+
+
+def test_less_decay_is_not_tried_where_it_learns_noise() -> None:
+    losses = {0.0: 3.0, 0.001: 2.6, 0.01: 2.2, 0.1: 2.0, 1.0: 2.0}
+    found = explore(list(losses), lambda number: _candidate(number, losses[number]), first=0.1)
+    assert choose(found).weight_decay == 1.0
+    assert [candidate.weight_decay for candidate in found] == [0.01, 0.1, 1.0]

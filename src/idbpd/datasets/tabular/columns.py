@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from idbpd.datasets.table import Origin, TaskTable
 from idbpd.datasets.tabular.column_names import GROUP_COLUMN, LABEL_PREFIX, require_column, require_names
-from idbpd.datasets.tabular.feature_roles import IDENTIFIER, Judged, Wishes, judge, why_not
+from idbpd.datasets.tabular.feature_roles import IDENTIFIER, Judged, StatedRoles, judge, why_not
 from idbpd.datasets.tabular.grouping_columns import grouping_columns, named_by_tasks
 from idbpd.datasets.tabular.leaks import warn_of_leaks
 from idbpd.datasets.tabular.targets import make_target, zeros_and_ones
@@ -25,14 +25,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Roles:
-    """What people have said about the columns; a column that nobody speaks of is judged by its values."""
+    """What the block of the data set says about columns; the role of any other column follows from its values."""
 
     tasks: Sequence[TaskBlock] = ()
     labels: Sequence[str] = ()  # instead of tasks: 0/1 columns that a split divides into tasks
     group: str | None = None
     ignore: Sequence[str] = ()
     groups: Sequence[str] = ()  # for worst cases over groups, beside any other role
-    features: Wishes = field(default_factory=Wishes)
+    features: StatedRoles = field(default_factory=StatedRoles)
     reading: Reading = field(default_factory=Reading)
 
     @property

@@ -29,7 +29,7 @@ from idbpd.experiment.ranks.posed import Posed, Poser
 from idbpd.experiment.ranks.sent_moments import as_message
 
 START = 60.0  # seconds, at least, in which all processes have imported what they need
-HEARTBEATS = 4  # of the chief within the time after which a silent rank is given up
+HEARTBEATS = 4  # signs of life that the chief sends in the time after which a silent rank is given up
 
 
 def work(home: Path | None, backend: str, timeout: float) -> None:

@@ -17,6 +17,15 @@ from idbpd.pipelines.evaluation.nodes import (
 from idbpd.pipelines.evaluation.page import write_report
 from idbpd.pipelines.evaluation.worst_case_study import study_worst_case
 
+# The inputs of `idbpd.pipelines.evaluation.compared.Assessment`.
+ASSESSMENT = {
+    "train": "train",
+    "test": "test",
+    "model": "params:model",
+    "problem": "problem",
+    "split": "params:split",
+}
+
 
 def create_pipeline() -> Pipeline:
     """Everything is measured on the saved weights; nothing is taken from what training reported.
@@ -42,36 +51,28 @@ def create_pipeline() -> Pipeline:
             ),
             Node(state_verdict, inputs=["certificate", "quality"], outputs="headline", name="state_verdict"),
             Node(
-                compare,
+                Unbundled(compare),
                 inputs={
-                    "train": "train",
-                    "test": "test",
                     "weights": "weights",
                     "unconstrained_weights": "unconstrained_weights",
                     "equal_weights": "equal_weights",
                     "single_task_weights": "single_task_weights",
                     "fixed_weights": "fixed_weights",
                     "certificate": "certificate",
-                    "model": "params:model",
-                    "problem": "problem",
-                    "split": "params:split",
+                    **ASSESSMENT,
                 },
                 outputs=["quality", "summary", "comparison", "label_quality", "verdicts"],
                 name="compare",
             ),
             Node(overview, inputs=["certificate", "quality"], outputs="overview", name="overview"),
             Node(
-                compare_groups,
+                Unbundled(compare_groups),
                 inputs={
-                    "train": "train",
-                    "test": "test",
                     "weights": "weights",
                     "unconstrained_weights": "unconstrained_weights",
                     "equal_weights": "equal_weights",
                     "single_task_weights": "single_task_weights",
-                    "model": "params:model",
-                    "problem": "problem",
-                    "split": "params:split",
+                    **ASSESSMENT,
                 },
                 outputs=["group_quality", "worst_groups"],
                 name="compare_groups",
@@ -89,8 +90,8 @@ def create_pipeline() -> Pipeline:
                 name="draw_kkt_curves",
             ),
             Node(
-                draw_loss_distribution,
-                inputs=["train", "test", "weights", "certificate", "params:model", "problem", "params:split"],
+                Unbundled(draw_loss_distribution),
+                inputs={"weights": "weights", "certificate": "certificate", **ASSESSMENT},
                 outputs="loss_distribution",
                 name="draw_loss_distribution",
             ),
@@ -101,18 +102,14 @@ def create_pipeline() -> Pipeline:
                 name="draw_worst_case_weights",
             ),
             Node(
-                study_worst_case,
+                Unbundled(study_worst_case),
                 inputs={
                     "table": "table",
                     "rows": "rows",
-                    "train": "train",
-                    "test": "test",
                     "encoding": "encoding",
                     "weights": "weights",
                     "certificate": "certificate",
-                    "model": "params:model",
-                    "problem": "problem",
-                    "split": "params:split",
+                    **ASSESSMENT,
                     "evaluation": "params:evaluation",
                 },
                 outputs=["worst_case_study", "standing"],

@@ -27,7 +27,7 @@ Weights = dict[str, Tensor]
 
 
 class Ground(NamedTuple):
-    """What all models of a front stand on: one task has priority, and calibration found what the others can reach."""
+    """What all models of a front share: the data, the task with priority, and the calibration of the others."""
 
     train: MultiTaskData
     test: MultiTaskData

@@ -72,7 +72,7 @@ def _duel(table: pd.DataFrame, best: str, rival: str, comparisons: int) -> Duel:
 
 
 def _is_lower(one: float, other: float) -> bool:
-    """Lower by more than what does not count."""
+    """Lower by more than a difference that does not count."""
     if not math.isfinite(one):
         return False
     return other - one > max(1e-4, 1e-3 * abs(one)) if math.isfinite(other) else True

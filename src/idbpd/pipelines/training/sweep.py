@@ -1,4 +1,4 @@
-"""The best fixed weights of the tasks' mean losses: what a practitioner does today, who has limits but no constraints.
+"""The best fixed weights of the tasks' mean losses: the usual way to meet limits without constrained optimisation.
 
 Each weight of a sweep is trained on one part of the training rows and measured on the other.
 """

@@ -25,7 +25,7 @@ class Candidate(NamedTuple):
 
     @property
     def measured(self) -> dict[str, Any]:
-        """What people read of it, as plain data."""
+        """What the record of the search shows of it, as plain data."""
         return {name: value for name, value in self._asdict().items() if name != "pseudo_values"}
 
     @property
@@ -36,7 +36,7 @@ class Candidate(NamedTuple):
     def score_error(self, other: "Candidate") -> float:
         """The standard error of the difference to the score of another candidate on the same validation part.
 
-        Tasks share samples in ways that are not known here, so that their errors may all go the same way.
+        Tasks share samples, so their errors may all go the same way: they are added without a gain from averaging.
         """
         errors = [
             _standard_error([ours - theirs for ours, theirs in zip(values, other.pseudo_values[task], strict=True)])
@@ -48,7 +48,7 @@ class Candidate(NamedTuple):
 
 
 def _standard_error(values: list[float]) -> float:
-    """Of the mean; 0 where nothing is known of it."""
+    """The standard error of the mean; 0 if it is not known."""
     finite = all(math.isfinite(value) for value in values)
     return statistics.stdev(values) / math.sqrt(len(values)) if finite and len(values) > 1 else 0.0
 

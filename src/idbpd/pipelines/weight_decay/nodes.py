@@ -17,7 +17,7 @@ from idbpd.experiment.thresholds import GUESSING
 from idbpd.experiment.validation import parts_to_choose_on
 from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.weight_decay.candidate import Candidate
-from idbpd.pipelines.weight_decay.search import Found, Search, UnsettledExperiment
+from idbpd.pipelines.weight_decay.search import Search, SearchResult, UnsettledExperiment
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ def settle_weight_decay(
     return problem.with_weight_decay(chosen.weight_decay, numbers), choice, joined_by_task(weights)
 
 
-def _curve(found: Found) -> list[dict[str, Any]]:
+def _curve(found: SearchResult) -> list[dict[str, Any]]:
     return [{**candidate.measured, "ratios": candidate.ratios} for candidate in found.candidates]
 
 

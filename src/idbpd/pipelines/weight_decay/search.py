@@ -59,7 +59,7 @@ class UnsettledExperiment(Bundle):
         return Experiment(self.model, problem, self.compute, self.seed, fingerprint)
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The candidates, by weight decay, their weights, and how many of them an earlier run had tried."""
 
     candidates: list[Candidate]
@@ -97,7 +97,7 @@ class Search:
     tolerance: float
     cache: ContentStore | None
 
-    def of(self, tasks: Sequence[str], together: Found | None = None) -> Found:
+    def of(self, tasks: Sequence[str], together: SearchResult | None = None) -> SearchResult:
         """The numbers of the grid that are worth a try for these tasks together.
 
         The search for a task alone begins where that of all tasks ``together`` ended.
@@ -131,7 +131,7 @@ class Search:
 
         first = None if together is None else together.chosen.weight_decay
         candidates = explore(self.parameters.grid, attempt, first)
-        return Found(candidates, {number: weights for number, (_, weights) in reached.items()}, len(kept))
+        return SearchResult(candidates, {number: weights for number, (_, weights) in reached.items()}, len(kept))
 
     def _try(
         self, experiment: Experiment, tasks: Sequence[str], start: dict[str, Tensor] | None, steps: int
