@@ -100,7 +100,7 @@ def test_tables_are_shown_and_those_of_several_runs_are_put_side_by_side(
 
 def test_figures_and_the_report_are_shown(page: str, browser: Browser, run_ids: dict[str, str]) -> None:
     _open(browser, f"{page}/{run_ids['customers idbpd 0 model']}/artifacts", "report.html")
-    seen = set()
+    seen: set[str] = set()
     for figure in ("kkt_curves.png", "loss_distribution.png", "worst_case_weights.png"):
         _choose(browser, figure)
         seen.add(browser.wait_until(FIGURE, list(seen)))

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from idbpd.experiment.choices import Choice, chosen
-from idbpd.experiment.registries import losses, methods, worst_cases
+from idbpd.experiment.registries import default_loss, losses, methods, worst_cases
 
 if TYPE_CHECKING:
     from idbpd.mtl import Kind
@@ -185,8 +185,7 @@ class _Problem(ParameterBlock):
                 choice = chosen(given, losses(), "loss")
                 if kind in losses()[choice.name].kinds:
                     return choice
-        usual = next(name for name, loss in losses().items() if kind in loss.kinds)
-        return chosen(usual, losses(), "loss")
+        return chosen(default_loss(kind), losses(), "loss")
 
     def worst_case_choice(self, of_task: Any = None) -> Choice:
         """The worst case of a task: its own, or else the one for all tasks.

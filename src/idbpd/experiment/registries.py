@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from idbpd.baselines import MethodEntry
+    from idbpd.mtl import Kind
 
 
 def methods() -> "dict[str, MethodEntry]":
@@ -22,6 +23,13 @@ def losses() -> dict[str, Any]:
     from idbpd.mtl import LOSSES  # noqa: PLC0415
 
     return LOSSES
+
+
+def default_loss(kind: "Kind") -> str:
+    """The name of the loss that a task of this kind has unless another one is chosen."""
+    from idbpd import mtl  # noqa: PLC0415
+
+    return mtl.default_loss(kind)
 
 
 def worst_cases() -> dict[str, Any]:
