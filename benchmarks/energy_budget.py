@@ -37,6 +37,7 @@ from idbpd.experiment.parameters import (
     ProblemSettings,
     SplitParameters,
     TrainingParameters,
+    WeightDecaySearchParameters,
 )
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS
@@ -44,7 +45,6 @@ from idbpd.experiment.solving.durable_solve import Budget
 from idbpd.experiment.solving.stage import Stage
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
-from idbpd.experiment.splitting.validation import WeightDecaySearchParameters
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.pipelines.energy.budgeted import flat
 from idbpd.pipelines.energy.certified import certify_pruned, worst_residual

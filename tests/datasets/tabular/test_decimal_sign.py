@@ -40,4 +40,4 @@ def test_where_nothing_tells_the_column_is_left_out_with_a_warning(
 ) -> None:
     table = _table(tmp_path, [str(row % 7) for row in range(ROWS)])
     assert table.feature_names == ("other",)
-    assert "column 'salary' is left out: its comma may divide off decimals or thousands" in caplog.text
+    assert "column 'salary' is left out: its comma may be a decimal comma or separate thousands" in caplog.text

@@ -1,13 +1,12 @@
 """The validation part: the training rows are divided once more, to choose weight decay and reserve on."""
 
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field
 
 from idbpd.datasets.table import StoredFeatures, TaskTable
-from idbpd.experiment.parameters import ParameterBlock, listed
+from idbpd.experiment.parameters import WeightDecaySearchParameters
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.stored_split import divided
 from idbpd.experiment.splitting.table_split import validation_parts
@@ -15,14 +14,6 @@ from idbpd.mtl import MultiTaskData
 
 Rows = NDArray[np.intp]
 FRACTION = "weight_decay_search.validation_fraction"
-
-
-class WeightDecaySearchParameters(ParameterBlock):
-    """How ``weight_decay: auto`` chooses."""
-
-    grid: Annotated[list[Annotated[float, Field(ge=0)]], BeforeValidator(listed), Field(min_length=1)]
-    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
-    max_steps: Annotated[int, Field(ge=1)]
 
 
 class Parts(NamedTuple):

@@ -14,7 +14,7 @@ from idbpd.experiment.limits.calibration import ALL_TASKS, calibrate, weights_al
 from idbpd.experiment.limits.held_out import Evidence, judge_limits
 from idbpd.experiment.limits.thresholds import Promise, promises_of
 from idbpd.experiment.network import trained_network
-from idbpd.experiment.parameters import AUTO, CalibrationParameters, TrainingParameters
+from idbpd.experiment.parameters import AUTO, CalibrationParameters, TrainingParameters, WeightDecaySearchParameters
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.records.content_store import ContentStore
 from idbpd.experiment.records.provenance import require_same
@@ -24,7 +24,7 @@ from idbpd.experiment.solving.durable_solve import Budget
 from idbpd.experiment.solving.stage import Stage
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.fingerprint import parts_sha256
-from idbpd.experiment.splitting.validation import Parts, WeightDecaySearchParameters, parts_to_choose_on
+from idbpd.experiment.splitting.validation import Parts, parts_to_choose_on
 from idbpd.mtl import MultiTaskData, guess_loss, is_better, measure_quality
 from idbpd.mtl.bounds import Verdict
 from idbpd.optim import IDBPD

@@ -11,10 +11,10 @@ from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
 from idbpd.experiment.limits.calibration import ALL_TASKS, joined_by_task
 from idbpd.experiment.limits.thresholds import GUESSING
-from idbpd.experiment.parameters import ProblemParameters, TrainingParameters
+from idbpd.experiment.parameters import ProblemParameters, TrainingParameters, WeightDecaySearchParameters
 from idbpd.experiment.records.content_store import ContentStore
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.splitting.validation import WeightDecaySearchParameters, parts_to_choose_on
+from idbpd.experiment.splitting.validation import parts_to_choose_on
 from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import choose_for_training

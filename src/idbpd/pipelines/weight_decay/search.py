@@ -17,13 +17,14 @@ from idbpd.experiment.parameters import (
     ModelParameters,
     ProblemSettings,
     Seed,
+    WeightDecaySearchParameters,
 )
 from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
 from idbpd.experiment.records.content_store import ContentStore
 from idbpd.experiment.records.provenance import code_sha256, surroundings, tensors_sha256
 from idbpd.experiment.solving.progress import Progress
 from idbpd.experiment.splitting.fingerprint import parts_sha256
-from idbpd.experiment.splitting.validation import Parts, WeightDecaySearchParameters
+from idbpd.experiment.splitting.validation import Parts
 from idbpd.mtl import Criteria, guess_loss, sample_losses
 from idbpd.mtl.bounds.jackknife import pseudo_values, random_blocks
 from idbpd.optim import IDBPD, solve
