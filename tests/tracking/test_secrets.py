@@ -121,7 +121,7 @@ def test_a_password_of_digits_and_every_telling_name_are_recognised(
         monkeypatch.setenv(name, f"planted as {name}")
         assert redact(f"it is 'planted as {name}'") == "it is '***'"
     monkeypatch.setenv("KEYBOARD", "german")
-    monkeypatch.setattr(redaction, "_remembered", set())
+    monkeypatch.setattr(redaction, "remembered", set())
     redaction.remember_credentials({"storage": {"password": 987654321, "user": None, "secure": True}})
     error = RuntimeError("987654321 does not open it, german")
     redaction.print_redacted(RuntimeError, error, None)
