@@ -15,7 +15,7 @@ from idbpd.experiment.history import history_frame
 from idbpd.experiment.method_parameters import MethodsParameters
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import Experiment, weights_of
-from idbpd.experiment.provenance import parameters_of
+from idbpd.experiment.provenance import parameters_of, require_same
 from idbpd.experiment.stage import Stage
 from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import MultiTaskData
@@ -39,6 +39,22 @@ class Names(NamedTuple):
     stage: str
     progress: str
     ending: str
+
+
+def train_as_calibrated(
+    names: Names,
+    train: MultiTaskData,
+    threshold: Mapping[str, Any],
+    calibrated_weights: Mapping[str, Tensor],
+    training: TrainingParameters,
+    methods: MethodsParameters,
+    experiment: Experiment,
+    checkpointing: Checkpointing,
+) -> Trained:
+    """`train_under_limits`, if they were calibrated for this problem, from the point that `training.start` names."""
+    require_same(threshold["made_with"], experiment.made_with, "threshold", "calibrate")
+    start = calibrated_weights if training.start == "calibrated" else None
+    return train_under_limits(names, train, threshold, start, training, methods, experiment, checkpointing)
 
 
 def train_under_limits(

@@ -9,13 +9,12 @@ from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.constrained_training import Names, Trained, train_under_limits
+from idbpd.experiment.constrained_training import Names, Trained, train_as_calibrated
 from idbpd.experiment.export import export_network
 from idbpd.experiment.method_parameters import DEFAULT_METHODS, MethodsParameters
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import SplitParameters, TrainingParameters
 from idbpd.experiment.problem import Experiment, criteria_of
-from idbpd.experiment.provenance import require_same
 from idbpd.experiment.quality_metrics import quality_metrics
 from idbpd.experiment.thresholds import thresholds_of
 from idbpd.experiment.tracked_point import TrackedPoint
@@ -41,9 +40,9 @@ def train_dense(
     methods: MethodsParameters = DEFAULT_METHODS,
 ) -> Trained:
     """The model of a plain run: under the limits of the tasks alone."""
-    require_same(threshold["made_with"], experiment.made_with, "threshold", "calibrate")
-    start = calibrated_weights if training.start == "calibrated" else None
-    return train_under_limits(DENSE, train, threshold, start, training, methods, experiment, checkpointing)
+    return train_as_calibrated(
+        DENSE, train, threshold, calibrated_weights, training, methods, experiment, checkpointing
+    )
 
 
 def train_under_budget(
