@@ -61,7 +61,7 @@ EXTENSIONS = (
         ("    holds_on_unseen,\n", "    miss_rate,\n"),
     ),
 )
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.xdist_group("extensions"), pytest.mark.slow]
 TEMPERATURE, WEIGHT_DECAY = 0.5, 1e-3
 PARAMETERS = (
     "dataset=small,training.method=plain_descent,methods.plain_descent.rate=0.05",

@@ -1,6 +1,5 @@
 """The report in a real browser: it opens from disk, draws, fits screens and paper, and can be used without a mouse."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.browser.checks import EMPTY, FAULTS, LETTERS, OVERFLOWING, printed_words, require_axe
-from tests.browser.driver import ABSENT, BROWSER, DRIVER, Browser, started_browser
+from tests.browser.driver import ABSENT, BROWSER, DRIVER, Browser
 from tests.kedro_project import KedroProject
 
 pytestmark = [
@@ -71,12 +70,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project.configure("mlflow.yml", {"enabled": False})
     project.kedro("run", params="dataset=customers")
     return project.data / "08_reporting" / "customers" / "report.html"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started_browser() as window:
-        yield window
 
 
 def test_it_opens_from_disk_without_a_word_in_the_console(report: Path, browser: Browser) -> None:

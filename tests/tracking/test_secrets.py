@@ -76,9 +76,10 @@ OPTIONS = (
 
 @pytest.mark.slow
 def test_the_token_of_a_network_is_given_to_it_and_stands_nowhere(
-    project: KedroProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tracked_project: KedroProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first run is a process of its own, so that the token stands on a command line too."""
+    project = tracked_project
     (tmp_path / "guarded_network.py").write_text(NETWORK)
     monkeypatch.syspath_prepend(tmp_path)
     environment = {"PYTHONPATH": f"{project.path / 'src'}:{tmp_path}"}
