@@ -20,6 +20,7 @@ def _table(folder: Path, others: list[str]) -> TaskTable:
 
 
 def _salary(table: TaskTable) -> np.ndarray:
+    assert isinstance(table.features, tuple)
     return next(column.values for column in table.features if column.name == "salary")
 
 

@@ -27,8 +27,9 @@ from idbpd.pipelines.training.nodes import train_constrained
 from tests.pipelines.small_tasks import CALIBRATION, EXPERIMENT, FINGERPRINT, PROBLEM, TRAINING, small_tasks
 
 OFTEN = CheckpointParameters(every_steps=3)
-# Below what is reached in float64, so that all steps are done: long enough to be killed in the middle.
-LONG = TRAINING.model_copy(update={"max_steps": 120, "tolerance": 1e-12})
+# A tolerance below what is reached in float64, so that all steps are done.
+SHORT = TRAINING.model_copy(update={"max_steps": 12, "tolerance": 1e-12})
+LONG = SHORT.model_copy(update={"max_steps": 120})  # enough to be killed in the middle
 
 
 class Trained(NamedTuple):
@@ -41,14 +42,15 @@ class Trained(NamedTuple):
 class Training:
     """A problem that is ready to be trained on, with a folder for checkpoints."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, training: TrainingParameters = SHORT) -> None:
         self.folder = folder
+        self.training = training
         self.data: MultiTaskData = small_tasks(2)
 
     def __call__(
         self,
         checkpoint: CheckpointParameters = OFTEN,
-        training: TrainingParameters = LONG,
+        training: TrainingParameters | None = None,
         problem: ProblemParameters = PROBLEM,
         fingerprint: dict[str, str] = FINGERPRINT,
         folder: Path | None = None,
@@ -56,7 +58,9 @@ class Training:
         experiment = replace(EXPERIMENT, problem=problem, fingerprint=fingerprint)
         threshold, start, _ = calibrate(self.data, CALIBRATION, experiment)
         checkpointing = Checkpointing(checkpoint, CheckpointFolder(folder or self.folder))
-        return Trained(*train_constrained(self.data, threshold, start, training, experiment, checkpointing))
+        return Trained(
+            *train_constrained(self.data, threshold, start, training or self.training, experiment, checkpointing)
+        )
 
     def alone(self) -> Trained:
         """The same in a folder of its own, undisturbed."""
@@ -79,7 +83,7 @@ class Training:
         calibration.setLevel(logging.INFO)
         try:
             with pytest.raises(KeyboardInterrupt):
-                self(training=LONG.model_copy(update={"max_steps": 100_000}))
+                self(training=SHORT.model_copy(update={"max_steps": 100_000}))
         finally:
             calibration.removeHandler(handler)
             signal.signal(signal.SIGVTALRM, before)
@@ -92,6 +96,11 @@ class Training:
 def training(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Training:
     caplog.set_level(logging.INFO)
     return Training(tmp_path / "checkpoints")
+
+
+@pytest.fixture
+def long_training(training: Training) -> Training:
+    return Training(training.folder, LONG)
 
 
 def assert_same(one: Trained, other: Trained) -> None:
@@ -112,7 +121,8 @@ def _in_a_child(work: Any) -> int:
     return child
 
 
-def test_a_run_killed_at_any_moment_ends_with_the_same_bits(training: Training) -> None:
+def test_a_run_killed_at_any_moment_ends_with_the_same_bits(long_training: Training) -> None:
+    training = long_training
     expected = training.alone()
     kills = 0
     for delay in (0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.13, 0.21, 0.04, 0.01, 0.06, 0.02):
@@ -137,7 +147,7 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_bits(training: Training) 
 def test_a_stage_that_is_over_is_not_run_again(training: Training, caplog: pytest.LogCaptureFixture) -> None:
     first = training()
     again = training()
-    assert "train_constrained is done: step 120 after" in caplog.text
+    assert "train_constrained is done: step 12 after" in caplog.text
     assert again.outcome == first.outcome  # to the seconds: they are those of the first run
     assert_same(first, again)
     anew = training(CheckpointParameters(resume="never"))
@@ -177,7 +187,7 @@ def test_a_state_under_a_wrong_name_is_refused(training: Training) -> None:
     state.rename(finished.with_suffix(".state"))
     with pytest.raises(
         ConfigurationError,
-        match=r"was made with training.max_steps = 100000, this run has 120; "
+        match=r"was made with training.max_steps = 100000, this run has 12; "
         r"delete the file, or run with checkpoint.resume=never",
     ):
         training()
@@ -231,8 +241,9 @@ def test_a_full_disk_does_not_end_the_run(training: Training, caplog: pytest.Log
 
 
 def test_the_last_good_state_outlives_a_disk_that_fills_up(
-    training: Training, caplog: pytest.LogCaptureFixture
+    long_training: Training, caplog: pytest.LogCaptureFixture
 ) -> None:
+    training = long_training
     expected = training.alone()
     (largest,) = (training.folder / "undisturbed").glob("*.finished")
     with _largest_file(

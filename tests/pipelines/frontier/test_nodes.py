@@ -33,6 +33,8 @@ from idbpd.pipelines.frontier.parameters import FrontierParameters
 from idbpd.pipelines.frontier.summary import summarise
 from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, PROBLEM
 
+pytestmark = pytest.mark.xdist_group("frontier nodes")  # one worker trains the fronts
+
 SLACKS = [0.0, 0.1, 0.5]
 FRONTIER = FrontierParameters.model_validate(
     {"slacks": SLACKS, "priorities": "all", "weights": [0.3, 0.8], "residual_limit": 0.05}

@@ -341,4 +341,4 @@ def test_two_gates_cannot_share_an_option(monkeypatch: pytest.MonkeyPatch) -> No
     twice = Gate(Options, lambda *_: [])
     monkeypatch.setattr(parameters, "GATES", (*GATES, twice))
     with pytest.raises(TypeError, match=r"two gates have an option 'margin': retrain.margin would set both"):
-        parameters._composed()
+        parameters.composed_options()

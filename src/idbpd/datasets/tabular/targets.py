@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from idbpd.datasets.table import Origin, Target
 from idbpd.datasets.tabular.column_names import LABEL_PREFIX
+from idbpd.datasets.tabular.numeral import is_number
 from idbpd.datasets.tabular.task_block import SEVERAL, TaskBlock
 from idbpd.datasets.tabular.two_values import FALSE, TRUE, given_positive, likely_positive
 from idbpd.datasets.tabular.values import Values
@@ -129,7 +130,7 @@ def inferred_kind(block: TaskBlock, values: Values, task: str) -> Kind:
 def _number(block: TaskBlock, values: Values, origin: Origin) -> tuple[Target, str]:
     name = f"task {block.name!r}: column {values.name!r}"
     if values.content != "number" or values.numbers is None:
-        code = next((at for at, word in enumerate(values.distinct[1]) if not _is_number(word)), 0)
+        code = next((at for at, word in enumerate(values.distinct[1]) if not is_number(word)), 0)
         place = origin.of(values.first_row_of(code))
         raise DataError(
             f"{place}: {name} is {values.distinct[1][code]!r}, which is not a number"
@@ -213,11 +214,3 @@ def _instead(values: Values) -> str:
     if values.content == "number":
         return "set kind: number"
     return "a name, an identifier or free text cannot be predicted"
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

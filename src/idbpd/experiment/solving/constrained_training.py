@@ -12,7 +12,7 @@ from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.method_parameters import MethodsParameters
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import Experiment, weights_of
-from idbpd.experiment.records.provenance import parameters_of
+from idbpd.experiment.records.provenance import parameters_of, require_same
 from idbpd.experiment.solving.checkpoints import Checkpointing
 from idbpd.experiment.solving.durable_solve import Budget
 from idbpd.experiment.solving.endings import reached, say_how_it_ended
@@ -39,6 +39,22 @@ class Names(NamedTuple):
     stage: str
     progress: str
     ending: str
+
+
+def train_as_calibrated(
+    names: Names,
+    train: MultiTaskData,
+    threshold: Mapping[str, Any],
+    calibrated_weights: Mapping[str, Tensor],
+    training: TrainingParameters,
+    methods: MethodsParameters,
+    experiment: Experiment,
+    checkpointing: Checkpointing,
+) -> Trained:
+    """`train_under_limits`, if they were calibrated for this problem, from the point that `training.start` names."""
+    require_same(threshold["made_with"], experiment.made_with, "threshold", "calibrate")
+    start = calibrated_weights if training.start == "calibrated" else None
+    return train_under_limits(names, train, threshold, start, training, methods, experiment, checkpointing)
 
 
 def train_under_limits(
