@@ -99,11 +99,11 @@ class Gathered:
         """The weights of all samples, of which each rank keeps its own."""
         sizes = [task.size for task in self._tasks]
         whole = torch.zeros(sum(sizes), dtype=torch.float64)
-        for one, (_, positions, _), part in zip(losses, self._tasks, whole.split(sizes), strict=True):
+        for one, (_, positions, _), part in zip(losses, self._tasks, torch.split(whole, sizes), strict=True):
             part.index_copy_(0, positions, one.cpu())
         found = []
         for one, (worst_case, positions, _), everyone in zip(
-            losses, self._tasks, over.add(whole).split(sizes), strict=True
+            losses, self._tasks, torch.split(over.add(whole), sizes), strict=True
         ):
             weights, value = worst_weighting(everyone, worst_case)
             found.append(Weighted(weights[positions].to(one.device), value=float(value)))
