@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +61,14 @@ def main() -> None:
     """Run, kill, count."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     random.seed(0)
-    with (
-        tempfile.TemporaryDirectory(prefix="killed-workers-") as name,
-        LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    with tempfile.TemporaryDirectory(prefix="killed-workers-") as name, ExitStack() as stack:
         folder = Path(name)
         (folder / "journal").mkdir()
-        client.register_plugin(Journal(str(folder / "journal")))
         project = KedroProject.copied_to(folder / "project")
+        sys.path.insert(0, str(project.path / "src"))  # workers have the path of this process, and so the same code
+        cluster = stack.enter_context(LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0"))
+        client = stack.enter_context(Client(cluster))
+        client.register_plugin(Journal(str(folder / "journal")))
         parameters = f"{SMALL},benchmark.scheduler={cluster.scheduler_address}"
         command = ("run", "--pipeline", "benchmark", "--params", parameters)
         begin, killed = time.perf_counter(), []

@@ -4,6 +4,7 @@ Dask brings jobs to workers and results back, and gives the job of a worker that
 the package (`pip install idbpd[cluster]`): on one machine the processes of `workers.py` need nothing but Python.
 """
 
+import platform
 from collections.abc import Iterator
 from contextlib import suppress
 from types import TracebackType
@@ -118,6 +119,8 @@ def run_on_worker(job: Job, expected: Installation) -> JobResult:
             for name, mine, theirs in zip(Installation._fields, here, expected, strict=True)
             if mine != theirs
         )
-        return JobResult(job.made_with, {}, failed=f"the worker has other code than the run: {differs}")
+        return JobResult(
+            job.made_with, {}, failed=f"the worker on {platform.node()} has other code than the run: {differs}"
+        )
     torch.set_num_threads(1)
     return attempt(job)
