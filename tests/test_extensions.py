@@ -135,7 +135,7 @@ def test_the_report_draws_the_new_method_in_its_colour(extended: KedroProject) -
     program = """
 import numpy, pandas
 from idbpd.baselines import METHODS, grid
-from idbpd.experiment.benchmark_results import BenchmarkCell
+from idbpd.experiment.tracked.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.figures import draw_figures
 names = ("step", "seconds", "objective", "infeasibility", "best_stationarity", "best_slackness", "feasible_objective")
 history = pandas.DataFrame({name: numpy.arange(1.0, 4.0) for name in names})

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from idbpd.experiment.folders import FolderLock
+from idbpd.experiment.records.folders import FolderLock
 from tests.kedro_project import KedroProject
 
 

@@ -9,10 +9,8 @@ import torch
 
 from idbpd.datasets.table import Target, TaskTable
 from idbpd.energy import verified_energy
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.constrained_training import Trained
+from idbpd.experiment.limits.calibration import calibrate
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,
@@ -22,6 +20,8 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
 )
 from idbpd.experiment.problem import Experiment
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS
+from idbpd.experiment.solving.constrained_training import Trained
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import TableSplit, split
 from idbpd.pipelines.energy.budgeted import Budgeted

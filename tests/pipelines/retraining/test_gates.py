@@ -15,7 +15,7 @@ from idbpd.errors import ConfigurationError
 from idbpd.experiment.network import build_network, trained_network
 from idbpd.experiment.parameters import ProblemParameters
 from idbpd.experiment.problem import criteria_of
-from idbpd.experiment.provenance import changed, program_fingerprints
+from idbpd.experiment.records.provenance import changed, program_fingerprints
 from idbpd.mtl import Meaning, MultiTaskData, Task, sample_losses
 from idbpd.pipelines.retraining import parameters
 from idbpd.pipelines.retraining.comparison import Against, Comparison

@@ -68,6 +68,7 @@ class ParquetRows:
         """The row groups, each with the number of its first row."""
         for group in self.groups:
             yield group.begin, self._read(group.file, group.number, names)
+        pa.default_memory_pool().release_unused()  # what Arrow keeps for the next file, training needs
 
     def some(self, rows: NDArray[np.intp], names: Sequence[str]) -> pa.Table:
         """Some rows, in the given order; only the row groups that have one of them are read."""

@@ -1,6 +1,7 @@
 """Make the targets of a task from its columns; its kind is found from their values if it is not stated."""
 
 import logging
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,6 +22,10 @@ FEW = 10  # whole numbers with at most so many different values are classes
 ROWS_PER_CLASS = 5  # if there are so many rows for each on average: 9 different waists of 20 people are no classes
 MOST_CLASSES = 1000
 FAR = 10  # a number is far from the others if it is so many times their spread away from them
+# The end of a name of a column whose numbers are names.
+CODES = re.compile(
+    r"(?i)(?:^|[\W_])(?:code|class|category|cluster|segment|type|zip|plz)$|(?<=[a-z])(?:Code|Class|Type)$"
+)
 MUCH_MISSING = 0.2  # this share of rows without a target is worth a warning
 
 
@@ -110,6 +115,12 @@ def inferred_kind(block: TaskBlock, values: Values, task: str) -> Kind:
         raise DataError(f"{task} holds dates; a task predicts numbers, classes, or yes and no: make a number of days")
     few = len(words) <= min(FEW, int(values.known.sum()) / ROWS_PER_CLASS)
     if values.content == "number" and not (values.integers and few):
+        if values.integers and CODES.search(values.name):
+            logger.warning(
+                "%s has whole numbers and is read as a number, but its name says that they are codes: if so, set "
+                "kind: classes",
+                task,
+            )
         return "number"
     if values.remark is not None:
         raise DataError(f"{task}: {values.remark}; if they are classes, set kind: classes")

@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.constrained_training import Names, Trained, train_as_calibrated
 from idbpd.experiment.export import export_network
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.method_parameters import DEFAULT_METHODS, MethodsParameters
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import SplitParameters, TrainingParameters
 from idbpd.experiment.problem import Experiment, criteria_of
 from idbpd.experiment.quality_metrics import quality_metrics
-from idbpd.experiment.thresholds import thresholds_of
-from idbpd.experiment.tracked_point import TrackedPoint
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.solving.constrained_training import Names, Trained, train_as_calibrated
+from idbpd.experiment.tracked.point import TrackedPoint
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.pipelines.energy.budgeted import Budgeted, train_within_budget
 from idbpd.pipelines.energy.certified import certify_pruned, worst_residual

@@ -2,12 +2,13 @@
 
 from kedro.pipeline import Node, Pipeline
 
-from idbpd.experiment.certify import certify
 from idbpd.experiment.export import export
 from idbpd.experiment.headline import overview, state_verdict
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.node_inputs import EXPERIMENT, Unbundled
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.groups import compare_groups
+from idbpd.pipelines.evaluation.hardest_samples import hardest_samples
 from idbpd.pipelines.evaluation.nodes import (
     compare,
     draw_loss_distribution,
@@ -114,6 +115,7 @@ def create_pipeline() -> Pipeline:
                 outputs=["worst_case_study", "standing"],
                 name="study_worst_case",
             ),
+            Node(hardest_samples, inputs="worst_case_study", outputs="hardest_samples", name="hardest_samples"),
             Node(
                 write_report,
                 inputs={

@@ -5,11 +5,11 @@ from typing import Any
 
 from torch import Tensor
 
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.constrained_training import Names, Trained, train_as_calibrated
 from idbpd.experiment.method_parameters import DEFAULT_METHODS, MethodsParameters
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import Experiment, protected
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.solving.constrained_training import Names, Trained, train_as_calibrated
 from idbpd.mtl import MultiTaskData
 
 logger = logging.getLogger(__name__)
