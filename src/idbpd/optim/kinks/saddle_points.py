@@ -17,8 +17,8 @@ from idbpd.optim.kinks.bundle import Bundle, linearised
 from idbpd.optim.oracle import Evaluation, LinearOracle, LinearTerm, Oracle, bounds_of
 from idbpd.optim.qp.whole_boxes import Unknowns, minimise_over_boxes
 
-_TRACE = 1e-10  # share of all weight that is none
-_ROUNDINGS = 64 * torch.finfo(torch.float64).eps  # of a value
+_TRACE = 1e-10  # share of all weight that is none: what an interior point leaves where there is nothing
+_ROUNDINGS = 64 * torch.finfo(torch.float64).eps  # share of a value that the difference to another may be
 
 
 def with_saddle_points(

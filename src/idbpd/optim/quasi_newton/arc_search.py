@@ -15,10 +15,13 @@ from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, Proposal, viola
 from idbpd.optim.quasi_newton.point import EvaluatedPoint
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
-_SUFFICIENT = 1e-4  # share of the model's reduction that must be real (Armijo)
-_SHORTEST = 1e-14  # length of arc; shorter ones do not move x
-_CREDIT = 4.0  # times the promised fall of f that a step into the infeasible is credited with
-_HIDDEN = 30.0  # times the noise of the merit function below which rounding hides a change
+_SUFFICIENT = 1e-4  # share of the model's reduction that must be real (Armijo): the usual one, almost any will do
+_SHORTEST = 1e-14  # length of arc: a step that is shorter does not move x beyond its rounding
+# Times the promised fall of f that a step into the infeasible is credited with: curvature may well double a fall.
+_CREDIT = 4.0
+# Times the noise of the merit function below which rounding hides a change: the noise is an estimate of one rounding,
+# and a sum over samples has many.
+_HIDDEN = 30.0
 
 
 class Found(NamedTuple):

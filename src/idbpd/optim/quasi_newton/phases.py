@@ -40,8 +40,6 @@ _HIDDEN_STEPS = 30  # steps whose gain rounding hides, without a better residual
 # more of them: a slow valley gains as little for a while, and leaves it.
 _IDLE_STEPS = 300
 _RISEN = 1e-12  # relative rise of a value that a remembered worst case must bring to count
-_NULL_STEPS = 4  # rows added in a row before the next trial is shorter, too: one more worst case per term is common
-_SHORTER = 0.3  # by how much
 UNBOUNDED = Verdict(Status.DIVERGED, "the objective is unbounded below")
 
 
@@ -72,7 +70,7 @@ class IDBPDState(NamedTuple):
     floor: float  # an objective below this counts as unbounded
     best_worst: float  # the least worst residual so far
     steps_in_metric: int = 0  # since H0 was first asked for
-    flat: float = 1.0  # an exact metric in directions without curvature
+    flat: float = 1.0  # the largest eigenvalue of an exact metric: how far flat directions are followed
     bundle: Bundle | None = None  # the worst cases of the model, where it has more than one row per term
     certified: Iterate | None = None  # the point with the certificate of the bundle, if that is valid
     bundle_worst: float = torch.inf  # the worst residual with the bundle, whether it is a valid certificate or not
@@ -158,8 +156,7 @@ def add_row(oracle: Oracle, state: IDBPDState, missing: MissingRow, tolerance: f
         return state._replace(t=missing.t, refused=state.refused + 1, bundle_worst=torch.inf)
     if state.bundle is None:
         state = reset_metric(state, 1.0)  # what was learnt while the worst case jumped is no curvature
-    t = missing.t if state.refused < _NULL_STEPS else _SHORTER * missing.t
-    state = state._replace(bundle=missing.bundle, t=t, refused=state.refused + 1, speculative=None)
+    state = state._replace(bundle=missing.bundle, t=missing.t, refused=state.refused + 1, speculative=None)
     state = assess(oracle, state, tolerance)
     return state._replace(best_worst=min(state.worst, state.best_worst))
 
