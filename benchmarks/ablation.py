@@ -38,7 +38,7 @@ from benchmarks.ablation_tables import BASE, Found, tables
 
 # What the bank has already, and what takes long and says nothing about a safeguard.
 REPEATED = ("has_a_certificate", "smooth_problems", "goes_on_from_a_file", "single_precision", "absolute_errors")
-SECONDS = 20  # of the processor, for a run that may have no end without a safeguard
+SECONDS = 5  # of the processor, for a run that may have no end without a safeguard
 
 
 class _Failures:

@@ -460,7 +460,7 @@ SWITCHES = [
     Switch(
         "learnt_in_restoration",
         "the metric is exact while the violation is minimised alone, too",
-        Expression(method.IDBPD, "_go", "state.phase is Phase.DESCENT and bounds is None", "bounds is None"),
+        Expression(method.IDBPD, "_learn", "state.phase is Phase.DESCENT and bounds is None", "bounds is None"),
         EVERYWHERE,
     ),
     # Of small quadratic programs.
@@ -487,7 +487,7 @@ SWITCHES = [
         "learnt_within_bounds",
         "the metric is exact within bounds, too",
         Expression(
-            method.IDBPD, "_go", "state.phase is Phase.DESCENT and bounds is None", "state.phase is Phase.DESCENT"
+            method.IDBPD, "_learn", "state.phase is Phase.DESCENT and bounds is None", "state.phase is Phase.DESCENT"
         ),
         BOUNDS,
     ),
@@ -504,8 +504,8 @@ SWITCHES = [
     Switch(
         "kinks",
         "no refused trial shows a further worst case",
-        Instead(arc_search, "_look", lambda *_: None),
-        ("float64", *KINKS),
+        Instead(arc_search, "_with_rows_shown", lambda *_: None),
+        ("kinks", "float64"),
     ),
     Switch(
         "explained",
@@ -760,7 +760,7 @@ SWITCHES = [
     Switch(
         "speculative_trial",
         "no trial is evaluated before its search",
-        _text(method.IDBPD, "_go", 's.device.type != "cpu"', "False"),
+        _text(method.IDBPD, "_learn", 's.device.type != "cpu"', "False"),
         ("waits",),
     ),
 ]

@@ -7,7 +7,7 @@ from idbpd.optim.device_reads import read
 from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.sets import Box, ConvexSet, Polyhedron, Product, Simplex
 
-_MOST_AXES = 14  # of a box: 16 384 corners are looked at in a few milliseconds
+_MOST_AXES = 14  # of a box: 16 384 corners are looked at in a tenth of a second
 _MOST_ENTRIES = 1_000  # of a distribution: as many corners, each with as many entries
 
 

@@ -50,7 +50,7 @@ def with_saddle_points(
     if added is None:
         return None
     # A saddle point stands for all points of the box. Besides it only the worst case is wanted, and that only where it
-    # is higher: with two rows that are nearly one, the multiplier of each is anybody's guess.
+    # is higher: two rows that are nearly one have no multipliers of their own.
     first = [row for row in bundle.first_rows() if bundle.terms[row] in points]
     is_higher = (bundle.values[first] - added.values > _ROUNDINGS * (1.0 + added.values.abs())).tolist()
     wanted = [row for row, is_so in zip(first, is_higher, strict=True) if is_so]

@@ -90,7 +90,7 @@ def search(oracle: Oracle, start: Start, t: float) -> Found | MissingRow | Unbou
             return Found(trial.evaluation, proposal, trial.f, trial.g, refused)
         if math.isfinite(new):
             if start.bundle is not None or refused + start.refused > 0:
-                bundle = _look(oracle, start, proposal, trial)
+                bundle = _with_rows_shown(oracle, start, proposal, trial)
                 if bundle is not None:
                     return MissingRow(bundle, t)
             corrected = _corrected(oracle, start, proposal, trial) if refused == 0 else None
@@ -128,7 +128,7 @@ def _completed(oracle: Oracle, trial: _Trial, warm: Maximisers) -> _Trial:
     return _Trial(evaluation, number(f), g, trial.moved)
 
 
-def _look(oracle: Oracle, start: Start, proposal: Proposal, trial: _Trial) -> Bundle | None:
+def _with_rows_shown(oracle: Oracle, start: Start, proposal: Proposal, trial: _Trial) -> Bundle | None:
     """The bundle with the worst cases of a refused trial that explain the refusal; None where none does."""
     if not isinstance(oracle, TermOracle):
         return None

@@ -6,7 +6,8 @@ from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import Evaluation, Oracle, PreconditionedOracle, bounds_of
 from idbpd.optim.quasi_newton.lbfgs import Metric
 
-# Steps after which H0 is asked for again, first after half as many. It costs about as much as an evaluation: 5 %.
+# Steps after which H0 is asked for again, first after half as many. It takes inverses as
+# large as the layers, for which a step would be too dear.
 REFRESH_EVERY = 20
 
 

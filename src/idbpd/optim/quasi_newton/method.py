@@ -206,11 +206,11 @@ class IDBPD:
                 refused=min(found.refused, 1),
                 steps_in_metric=state.steps_in_metric + 1,
             )
-            gone = self._go(oracle, following, found)
-            if gone is not None and gone[0].point.worst < torch.inf:
+            arrived = self._learn(oracle, following, found)
+            if arrived is not None and arrived[0].point.worst < torch.inf:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
-        (there, learnt, speculative, _), bundle = gone
+        (there, learnt, speculative, _), bundle = arrived
         worst = state.worst
         state = following._replace(point=there, in_metric=learnt, speculative=speculative, bundle=bundle)
         before = merit.at(point.f, point.g)
@@ -229,8 +229,8 @@ class IDBPD:
         )
         return after_step(oracle, state, tolerance)
 
-    def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> tuple[Arrival, Bundle | None] | None:
-        """Go where a search has ended, and learn about curvature; None where a row has no finite gradient there."""
+    def _learn(self, oracle: Oracle, state: IDBPDState, found: Found) -> tuple[Arrival, Bundle | None] | None:
+        """Gradients and metric where a search has ended; None where a row has no finite gradient there."""
         point, evaluation, bundle, forecast = state.point, found.evaluation, None, None
         metric = refreshed(oracle, state.in_metric.metric, state.steps_in_metric, evaluation, point.host_multipliers)
         s, bounds = evaluation.x - point.evaluation.x, bounds_of(oracle)
@@ -266,7 +266,7 @@ class IDBPD:
             before, after = (Gradients.of(rows) for rows in (old.gradients, bundle.gradients_of(into)))
             step = Step(s, weights, found.proposal.t, before=before, after=after, pull=pull)
             gradients = Gradients.of(bundle.gradients_of(bundle.first_rows()))
-            # With a linear term, one row per term is a bundle too: a new row is then no first one, which resets the metric.
+            # With a linear term one row per term is a bundle, too: a new row is then no first one, and resets nothing.
             at_least_one = any(is_linear(oracle, evaluation.x, term) for term in set(bundle.terms))
             all_rows, bundle = bundle, bundle.trimmed(at_least_one=at_least_one)
         learnt = learn_scale(metric, step) if self.metric == "identity" else learn_pair(metric, step, self.memory)

@@ -35,11 +35,16 @@ from idbpd.optim.quasi_newton.penalty import Penalty
 from idbpd.optim.quasi_newton.point import Arrival, EvaluatedPoint, MetricGradients, arrive, in_initial_metric
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
-_HIDDEN_STEPS = 30  # steps whose gain rounding hides, without a better residual, before the run ends
+# Steps whose gain rounding hides, without a better residual, before the run ends: the residual may still fall there, but
+# not after so many steps in vain.
+_HIDDEN_STEPS = 30
 # Steps that rounding does not hide but that gain nothing, without a better residual, before the run ends. There are
 # more of them: a slow valley gains as little for a while, and leaves it.
 _IDLE_STEPS = 300
-_RISEN = 1e-12  # relative rise of a value that a remembered worst case must bring to count
+_RISEN = 1e-12  # relative rise of a value that a remembered worst case must bring to count: less is rounding
+# Rows added in a row before the next trial is shorter, too, and by how much: one more worst case per term is common,
+# and four are two for each of two terms.
+_NULL_STEPS, _SHORTER = 4, 0.3
 UNBOUNDED = Verdict(Status.DIVERGED, "the objective is unbounded below")
 
 
@@ -156,7 +161,8 @@ def add_row(oracle: Oracle, state: IDBPDState, missing: MissingRow, tolerance: f
         return state._replace(t=missing.t, refused=state.refused + 1, bundle_worst=torch.inf)
     if state.bundle is None:
         state = reset_metric(state, 1.0)  # what was learnt while the worst case jumped is no curvature
-    state = state._replace(bundle=missing.bundle, t=missing.t, refused=state.refused + 1, speculative=None)
+    t = missing.t if state.refused < _NULL_STEPS else _SHORTER * missing.t
+    state = state._replace(bundle=missing.bundle, t=t, refused=state.refused + 1, speculative=None)
     state = assess(oracle, state, tolerance)
     return state._replace(best_worst=min(state.worst, state.best_worst))
 
