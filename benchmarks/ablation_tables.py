@@ -13,6 +13,19 @@ from benchmarks.ablation_switches import Switch
 Found = dict[str, Any]
 BASE = "nothing"
 NOTICEABLE = 0.05  # relative change of evaluations on a group; a change of start by 1e-6 makes as much
+LETTERS = {
+    "float64": "F",
+    "float32": "f",
+    "kinks": "k",
+    "tensors": "t",
+    "infeasible": "i",
+    "random": "r",
+    "bounds": "b",
+    "semi_infinite": "s",
+    "hidden": "h",
+    "units": "u",
+    "waits": "w",
+}
 LONGER = 1.5  # times the evaluations of a problem that shows what a safeguard is worth
 
 
@@ -42,20 +55,18 @@ def change(found: Found, name: str, group: str) -> Change | None:
     return Change(group, len(base), lost, spent / usual - 1 if usual else 0.0, sum(base[r] != ours[r] for r in base))
 
 
-def small_cell(found: Found, switch: Switch) -> str:
-    """The groups with a noticeable change."""
+def small_cells(found: Found, switch: Switch) -> list[str]:
+    """The groups on which a switch was measured, by their letters, and those with a noticeable change."""
     changes = [one for group in switch.groups if (one := change(found, switch.name, group)) is not None]
     parts = []
     for one in changes:
-        if one.lost or abs(one.evaluations) >= NOTICEABLE:
-            solved = f"{-one.lost:+d}" if one.lost else ""
-            spent = f"{100 * one.evaluations:+.0f} %" if abs(one.evaluations) >= NOTICEABLE else ""
-            parts.append(f"{one.group} {' and '.join(part for part in (solved, spent) if part)}".replace("_", "-"))
-    missing = [group.replace("_", "-") for group in switch.groups if change(found, switch.name, group) is None]
-    if changes and not parts:
-        touched = sum(one.touched for one in changes)
-        parts = [f"{touched} runs differ a little" if touched else "none differs"]
-    return "; ".join(parts + ([f"not run: {', '.join(missing)}"] if missing else []))
+        solved = f"{-one.lost:+d}" if one.lost else ""
+        spent = f"{100 * one.evaluations:+.0f} %" if abs(one.evaluations) >= NOTICEABLE else ""
+        if solved or spent:
+            parts.append(" ".join(part for part in (one.group.replace("_", "-"), solved, spent) if part))
+    touched = sum(one.touched for one in changes)
+    effect_seen = "; ".join(parts) or (f"{touched} runs differ a little" if touched else "none differs")
+    return [" ".join(LETTERS[one.group] for one in changes), effect_seen]
 
 
 def smallest(found: Found, switch: Switch) -> str:
@@ -67,7 +78,7 @@ def smallest(found: Found, switch: Switch) -> str:
             if not base[run].right or run not in BANK[group]:
                 continue
             size, before, after = BANK[group][run].variables, base[run].evaluations, ours[run].evaluations
-            name = f"{run.removesuffix('-0')} ({group.replace('_', '-')}, {size} variables)"
+            name = f"{run.removesuffix('-0')} ({LETTERS[group]}, {size} variables)"
             if not ours[run].right:
                 lost.append((size, before, f"{name}: not solved"))
             elif after >= LONGER * before and after >= before + 5:
@@ -142,12 +153,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def _groups(found: Found) -> Iterator[tuple[str, str]]:
+def _groups(found: Found) -> Iterator[list[str]]:
     for group in BANK:
         base = _outcomes(found, BASE, group)
         if base:
-            solved = sum(one.right for one in base.values())
-            yield group.replace("_", "-"), f"{solved} of {len(base)}, {sum(one.evaluations for one in base.values())}"
+            solved, spent = sum(one.right for one in base.values()), sum(one.evaluations for one in base.values())
+            yield [LETTERS[group], group.replace("_", "-"), f"{solved} of {len(base)}", str(spent)]
 
 
 def _on_data(found: Found, names: Iterable[str]) -> Iterator[list[str]]:
@@ -162,17 +173,15 @@ def _on_data(found: Found, names: Iterable[str]) -> Iterator[list[str]]:
 
 
 def tables(found: Found, switches: Sequence[Switch]) -> str:
-    """All that was measured."""
-    small = [
-        [f"`{one.name}`", one.description, small_cell(found, one), smallest(found, one)]
-        for one in switches
-        if any(f"{one.name} | {group}" in found for group in one.groups)
-    ]
-    data = _on_data(found, [BASE, *CONTROLS, *(one.name for one in switches if one.data)])
+    """All that was measured, and what each switch does."""
+    measured = [one for one in switches if any(f"{one.name} | {group}" in found for group in one.groups)]
+    small = [[f"`{one.name}`", *small_cells(found, one), smallest(found, one)] for one in measured]
+    data = list(_on_data(found, [BASE, *CONTROLS, *(one.name for one in switches if one.data)]))
     return "\n\n".join(
         [
-            _table(["small problems", "solved, evaluations"], _groups(found)),
-            _table(["off", "what happens without it", "small problems", "the smallest that shows it"], small),
+            _table(["", "small problems", "solved", "evaluations"], _groups(found)),
+            _table(["off", "on", "without it", "the smallest problem that shows it"], small),
             _table(["off", "product", "paper", "large, product", "large, paper"], data),
+            "\n".join(f"- `{one.name}`: {one.description}." for one in switches),
         ]
     )

@@ -35,8 +35,8 @@ from idbpd.optim.quasi_newton.penalty import Penalty
 from idbpd.optim.quasi_newton.point import Arrival, EvaluatedPoint, MetricGradients, arrive, in_initial_metric
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
-# Steps whose gain rounding hides, without a better residual, before the run ends: the residual may still fall there, but
-# not after so many steps in vain.
+# Steps whose gain rounding hides, without a better residual, before the run ends. The residual may still fall there,
+# but not after so many steps in vain.
 _HIDDEN_STEPS = 30
 # Steps that rounding does not hide but that gain nothing, without a better residual, before the run ends. There are
 # more of them: a slow valley gains as little for a while, and leaves it.
