@@ -12,8 +12,9 @@ from kedro.framework.startup import bootstrap_project
 
 from idbpd.datasets.table import StoredFeatures
 from idbpd.datasets.table_checks import as_table
-from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.compute_parameters import ComputeParameters
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     FeatureParameters,
@@ -24,7 +25,6 @@ from idbpd.experiment.parameters import (
 from idbpd.experiment.problem import Experiment
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
-from idbpd.experiment.thresholds import thresholds_of
 from idbpd.optim import Record, solve
 
 PROJECT = Path(__file__).parents[1]
