@@ -35,6 +35,7 @@ class BlockedTanhPasses:
         self._layout = TanhLayout(network, data, tasks)
         width = max(self._layout.inputs, self._layout.units)
         self._rows_at_a_time = max(FEWEST_ROWS, BLOCK // width)
+        self._is_whole = [_is_every(places, self._union.size) for places in self._union.positions]
         self._last: TanhWeights | None = None
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
@@ -45,15 +46,17 @@ class BlockedTanhPasses:
             hidden = torch.addmm(weights.bias, features, weights.trunk.T).tanh_()
             logits[:, block] = torch.addmm(weights.offsets[:, None], weights.heads, hidden.T)
         return tuple(
-            logits[labels].index_select(1, places)
-            for labels, places in zip(self._layout.labels, self._union.positions, strict=True)
+            logits[labels] if whole else logits[labels].index_select(1, places)
+            for labels, places, whole in zip(self._layout.labels, self._union.positions, self._is_whole, strict=True)
         )
 
     def backward(self, cotangents: Sequence[Cotangent]) -> Tensor:
         """The gradients of all tasks from one more pass, through the rows with weight in any of them."""
         assert self._last is not None  # there is no backward pass before a forward pass
         weights, layout = self._last, self._layout
-        slopes = torch.cat([in_union(self._union, task, c) for task, c in enumerate(cotangents)])
+        slopes = cotangents[0].values.new_empty(layout.labels[-1].stop, self._union.size)
+        for task, (labels, cotangent) in enumerate(zip(layout.labels, cotangents, strict=True)):
+            slopes[labels] = in_union(self._union, task, cotangent)
         of_trunk = slopes.new_zeros(len(cotangents), layout.units, layout.inputs)
         of_bias = slopes.new_zeros(len(cotangents), layout.units)
         of_heads = slopes.new_zeros(len(slopes), layout.units)
@@ -101,8 +104,13 @@ def _with_weight(features: Tensor, slopes: Tensor) -> _Part | None:
 
 
 def _back(bend: Tensor, slopes: Tensor, heads: Tensor) -> Tensor:
-    """The derivative in the pre-activations; of a task with one output without the factor that all its rows share."""
+    """The derivative in the pre-activations; for a task with one output, without the factor that all its rows share."""
     return bend * (slopes.T if len(slopes) == 1 else slopes.T @ heads)
+
+
+def _is_every(places: Tensor, size: int) -> bool:
+    """Whether these are all places in their order: then nothing is picked, and nothing copied."""
+    return len(places) == size and bool((places[1:] > places[:-1]).all())
 
 
 def _is_single(labels: slice) -> bool:

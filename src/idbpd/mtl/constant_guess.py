@@ -8,6 +8,7 @@ from torch import Tensor
 
 from idbpd.mtl.criterion import Criteria, Criterion
 from idbpd.mtl.data import Task
+from idbpd.mtl.pieces import loss_slopes, loss_values
 
 STEPS = 100
 
@@ -34,9 +35,9 @@ def constant_logits(targets: Tensor, criterion: Criterion) -> Tensor:
 
     def closure() -> float:
         logits = constant.detach().expand_as(targets)
-        worst = criterion.worst(loss.values(logits, targets))
+        worst = criterion.worst(loss_values(loss, logits, targets))
         # Danskin: the gradient is that of the loss under the worst weights.
-        constant.grad = worst.weights @ loss.slope(logits, targets)
+        constant.grad = worst.weights @ loss_slopes(loss, logits, targets)
         return worst.value.item()
 
     optimiser.step(closure)  # type: ignore[no-untyped-call]
@@ -52,5 +53,5 @@ def guess_loss(task: Task, criteria: Criteria, judged_on: Task | None = None) ->
 
 
 def _worst_case(logits: Tensor, targets: Tensor, criterion: Criterion) -> float:
-    value = criterion.worst(criterion.loss.values(logits.expand_as(targets), targets)).value.item()
+    value = criterion.worst(loss_values(criterion.loss, logits.expand_as(targets), targets)).value.item()
     return math.inf if math.isnan(value) else value

@@ -11,6 +11,7 @@ from idbpd.mtl.data import MultiTaskData
 from idbpd.mtl.layer_curvature import LayerCurvature
 from idbpd.mtl.layer_moments import spread_of
 from idbpd.mtl.passes import Cotangent
+from idbpd.mtl.pieces import loss_slopes, loss_values
 from idbpd.mtl.problem import passes_of
 from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.optim.initial_metric import InitialMetric
@@ -35,7 +36,8 @@ class FixedWeights:
         offsets: Tensor | None = None,
         robust: bool = False,
     ) -> None:
-        """``network`` gives one tensor of logits per task of the data; unless robust, only the losses of it count.
+        """``network`` gives one tensor of logits per task of the data; unless ``robust``, only the losses of
+        ``criteria`` count.
 
         ``weights`` are by task. A task without one, or with zero, has no part in any pass. ``offsets`` marks the
         parameters that do not decay.
@@ -67,12 +69,12 @@ class FixedWeights:
         return Maximisers(None, ())
 
     def initial_metric(self, x: Tensor) -> InitialMetric | None:
-        """What the network knows about curvature before the first step."""
+        """The curvature that is known before the first step, as a metric."""
         return self._curvature.at_start(x)
 
     @torch.no_grad()
     def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:  # noqa: ARG002
-        """The same with what the losses know at a point."""
+        """The same with the curvature of the losses at a point."""
         logits, worst = self._at(evaluation)
         spreads, counts = [], []
         for at, criterion in enumerate(self._criteria):
@@ -89,7 +91,7 @@ class FixedWeights:
         found = zip(self._criteria, self._targets, self._weights, self._forward(x), strict=True)
         all_worst = []
         for criterion, targets, weight, logits in found:
-            losses = criterion.loss.values(logits, targets, dim=0).to(x.device)
+            losses = loss_values(criterion.loss, logits, targets, dim=0).to(x.device)
             if self._robust:
                 worst = criterion.worst(losses)
                 all_worst.append(worst.weights)
@@ -107,7 +109,7 @@ class FixedWeights:
         parts = zip(self._criteria, self._targets, self._weights, all_logits, strict=True)
         cotangents = []
         for at, (criterion, targets, weight, logits) in enumerate(parts):
-            slope = criterion.loss.slope(logits, targets, dim=0)
+            slope = loss_slopes(criterion.loss, logits, targets, dim=0)
             if self._robust:
                 cotangents.append(Cotangent(None, weight * worst[at].to(slope) * slope))
             else:
@@ -116,7 +118,7 @@ class FixedWeights:
         return Gradients(self._decay.add_slope(gradient, x), x.new_zeros(0, len(x)))
 
     def _at(self, evaluation: Evaluation) -> tuple[tuple[Tensor, ...], list[Tensor]]:
-        """The logits and the worst weights at an evaluated point: those of the last one, or else of another pass."""
+        """The logits and the worst weights at an evaluated point: kept from the last pass, or else from another one."""
         x = evaluation.x
         if self._last is None or self._worst is None or self._last[0] is not x or self._worst[0] is not x:
             self.evaluate(x, evaluation.maximisers)

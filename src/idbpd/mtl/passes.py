@@ -5,6 +5,8 @@ vectors, ten times as fast as one short softmax per sample.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import torch
@@ -12,6 +14,7 @@ from torch import Tensor
 
 from idbpd.mtl.data import Task
 from idbpd.mtl.losses import Loss
+from idbpd.mtl.pieces import loss_slopes, pieces
 
 
 class Cotangent(NamedTuple):
@@ -24,10 +27,14 @@ class Cotangent(NamedTuple):
 def weighted_cotangent(loss: Loss, logits: Tensor, targets: Tensor, weights: Tensor, *, dense: bool) -> Cotangent:
     """The derivative of sum_i weights_i loss_i in the logits; unless dense, of the samples with weight alone."""
     if dense:
-        return Cotangent(None, weights * loss.slope(logits, targets, dim=0))
+        return Cotangent(None, weights * loss_slopes(loss, logits, targets, dim=0))
     support = weights.nonzero(as_tuple=True)[0]
-    slope = loss.slope(logits[:, support], targets[:, support], dim=0)
-    return Cotangent(support, weights[support] * slope)
+    values = logits.new_empty(len(logits), len(support))
+    for piece in pieces(len(support)):
+        some = support[piece]
+        slope = loss.slope(logits[:, some], targets[:, some], dim=0)
+        values[:, piece] = weights[some] * slope
+    return Cotangent(support, values)
 
 
 class Passes(Protocol):
@@ -47,13 +54,23 @@ class Passes(Protocol):
         ...
 
 
-class Union(NamedTuple):
+@dataclass(frozen=True)
+class Union:
     """The samples that at least one of several tasks sees: a network passes each of them once."""
 
     rows: Tensor | None  # rows of the features; None: all of them, in their order
     size: int
     positions: tuple[Tensor, ...]  # of each task's samples in the union
-    members: tuple[Tensor, ...]  # of each position in the task; where the task does not see it, the task's size
+
+    @cached_property
+    def members(self) -> tuple[Tensor, ...]:
+        """Where each position is in the task; where the task does not see it, the task's size."""
+        found = []
+        for position in self.positions:
+            member = position.new_full((self.size,), len(position))
+            member[position] = torch.arange(len(position), device=position.device)
+            found.append(member)
+        return tuple(found)
 
 
 # Rows are picked only where fewer than this share of them is needed: picking costs more than a few needless rows.
@@ -61,20 +78,20 @@ WORTH_PICKING = 0.75
 
 
 def sees_every_row(tasks: Sequence[Task], samples: int) -> bool:
-    """Whether few rows are seen by no task, so that all rows are passed."""
+    """Whether so few rows belong to no task that all rows are passed."""
     return max(task.size for task in tasks) > WORTH_PICKING * samples or (
         int(_seen(tasks, samples).sum()) > WORTH_PICKING * samples
     )
 
 
 def union_of(tasks: Sequence[Task], samples: int, *, every_row: bool | None = None) -> Union:
-    """The union of the tasks' samples, or all rows; None: where few rows are seen by no task, all are passed."""
+    """The union of the tasks' samples, or all rows; None: as `sees_every_row` decides."""
     if sees_every_row(tasks, samples) if every_row is None else every_row:
-        return Union(None, samples, *_maps([task.rows for task in tasks], samples))
+        return Union(None, samples, tuple(task.rows for task in tasks))
     seen = _seen(tasks, samples)
     rows = seen.nonzero(as_tuple=True)[0]
     place = torch.cumsum(seen, dim=0) - 1
-    return Union(rows, len(rows), *_maps([place[task.rows] for task in tasks], len(rows)))
+    return Union(rows, len(rows), tuple(place[task.rows] for task in tasks))
 
 
 def _seen(tasks: Sequence[Task], samples: int) -> Tensor:
@@ -84,22 +101,15 @@ def _seen(tasks: Sequence[Task], samples: int) -> Tensor:
     return seen
 
 
-def _maps(positions: Sequence[Tensor], size: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    members = []
-    for position in positions:
-        member = position.new_full((size,), len(position))
-        member[position] = torch.arange(len(position), device=position.device)
-        members.append(member)
-    return tuple(positions), tuple(members)
-
-
 def in_union(union: Union, task: int, cotangent: Cotangent) -> Tensor:
     """The cotangent with one column per sample of the union, zero for samples that it does not have."""
-    values = cotangent.values
-    if cotangent.samples is None:
+    values, places = cotangent.values, union.positions[task]
+    if cotangent.samples is None and values.device.type != "cpu":
         # Picked by a fixed map rather than written to places: repeatable on every device.
         padded = torch.cat([values, values.new_zeros(len(values), 1)], dim=1)
         return padded.index_select(1, union.members[task])
     whole = values.new_zeros(len(values), union.size)
-    whole[:, union.positions[task][cotangent.samples]] = values
+    for piece in pieces(values.shape[1]):
+        here = places[piece] if cotangent.samples is None else places[cotangent.samples[piece]]
+        whole[:, here] = values[:, piece]
     return whole

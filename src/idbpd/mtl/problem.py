@@ -15,6 +15,7 @@ from idbpd.mtl.layer_moments import spread_of
 from idbpd.mtl.module_passes import ModulePasses
 from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.passes import Passes, weighted_cotangent
+from idbpd.mtl.pieces import loss_values
 from idbpd.mtl.tanh_passes import TanhPasses
 from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.mtl.worst_cases import ChiSquare, KullbackLeibler, values_at
@@ -93,12 +94,12 @@ class RobustMultiTask:
         return Maximisers(uniform[0], tuple(uniform[1:]))
 
     def initial_metric(self, x: Tensor) -> InitialMetric | None:
-        """What the network knows about curvature before the first step."""
+        """The curvature that is known before the first step, as a metric."""
         return self._curvature.at_start(x)
 
     @torch.no_grad()
     def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
-        """The same with what the losses know at a point: each task counts by its weight in the Lagrangian."""
+        """The same with the curvature of the losses at a point: each task counts by its weight in the Lagrangian."""
         if not has_steady_weights(self._criteria):
             return None
         factors = [1.0, *(sum(pair) for pair in zip(multipliers.tolist(), self._shares, strict=True))]
@@ -118,7 +119,7 @@ class RobustMultiTask:
         logits = self._passes.forward(x.to(self._passes.device))
         self._last = _Forward(x, logits)
         return tuple(
-            criterion.loss.values(of_task, targets, dim=0)
+            loss_values(criterion.loss, of_task, targets, dim=0)
             for criterion, of_task, targets in zip(self._criteria, logits, self._targets, strict=True)
         )
 
@@ -157,7 +158,7 @@ class RobustMultiTask:
         """The constraint under given weights, a row each: one product with the losses of the last forward pass."""
         logits, targets = self._logits_at(evaluation)[1 + constraint], self._targets[1 + constraint]
         loss, worst_case = self._criteria[1 + constraint]
-        losses = loss.values(logits, targets, dim=0).to(points)
+        losses = loss_values(loss, logits, targets, dim=0).to(points)
         return values_at(points, losses, worst_case) - self._thresholds[constraint]
 
     @torch.no_grad()
@@ -178,7 +179,7 @@ class RobustMultiTask:
         return self._passes.backward(cotangents).to(evaluation.x.device)
 
     def _logits_at(self, evaluation: Evaluation) -> tuple[Tensor, ...]:
-        """The logits at an evaluated point: those of the last forward pass, or else of another one."""
+        """The logits at an evaluated point: kept from the last forward pass, or else from another one."""
         if self._last is None or self._last.x is not evaluation.x:
             self.losses(evaluation.x)
         assert self._last is not None  # it has just been set
@@ -203,7 +204,7 @@ def shares_beyond_limits(beyond_limits: float, tasks: tuple[Task, ...], criteria
 
 
 def passes_of(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:
-    """Written by hand for the default network, by autograd for any other; in blocks where the rows are many."""
+    """The passes: written by hand for the default network (in blocks if rows are many), by autograd for any other."""
     if isinstance(network, SharedNetwork):
         many = len(data.features) * network.trunk.out_features > MOST_ACTIVATIONS
         if many and data.features.device.type == "cpu":

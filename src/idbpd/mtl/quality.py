@@ -1,7 +1,7 @@
 """How good a network is at its tasks."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from idbpd.mtl.metrics import HEADLINE, SAMPLE_ERRORS, answered, task_metrics
 from idbpd.mtl.metrics.macro import by_label
 from idbpd.mtl.metrics.yes_no import says_yes
 from idbpd.mtl.module_passes import ROWS_AT_A_TIME
+from idbpd.mtl.pieces import loss_values
 from idbpd.mtl.ranking import average_precision
 
 # CVaR is the mean loss of this share of the samples, the worst ones.
@@ -47,7 +48,7 @@ class TaskQuality(NamedTuple):
     labels: Mapping[str, LabelQuality]  # by name; none for a number
     spreads: Mapping[str, list[float]] = MappingProxyType(
         {}
-    )  # what chance can do (`idbpd.mtl.chance`), where asked for
+    )  # pseudo-values, which show what may be chance (`idbpd.mtl.chance`); empty if not asked for
 
     @property
     def headline(self) -> tuple[str, float]:
@@ -69,7 +70,7 @@ LOSS_MEASURES = ("mean_loss", "worst_case_loss", "maximum_loss", "cvar_loss")
 def measure_quality(
     network: nn.Module, data: MultiTaskData, criteria: Criteria, *, with_spreads: bool = False
 ) -> dict[str, TaskQuality]:
-    """The quality of every task on data, by name; with what chance can do to it, if asked for."""
+    """The quality of every task on data, by name; with pseudo-values (`idbpd.mtl.chance`) if asked for."""
     found = {}
     for task, logits in task_logits(network, data):
         quality = task_quality(task, logits, criteria(task))
@@ -78,31 +79,50 @@ def measure_quality(
 
 
 @torch.no_grad()
-def sample_losses(network: nn.Module, data: MultiTaskData, criteria: Criteria) -> dict[str, Tensor]:
-    """The loss of every sample of every task, by the task's name."""
-    return {task.name: criteria(task).loss.values(logits, task.targets) for task, logits in task_logits(network, data)}
+def sample_losses(
+    network: nn.Module, data: MultiTaskData, criteria: Criteria, tasks: Iterable[str] | None = None
+) -> dict[str, Tensor]:
+    """The loss of every sample of every task, or of some tasks, by the task's name."""
+    chosen = None if tasks is None else set(tasks)
+    return {
+        task.name: loss_values(criteria(task).loss, logits, task.targets)
+        for task, logits in task_logits(network, data, chosen)
+    }
 
 
 @torch.no_grad()
 def sample_errors(network: nn.Module, data: MultiTaskData, task: str, measure: str, criteria: Criteria) -> Tensor:
     """The errors whose mean a measure of a task is (`idbpd.mtl.metrics.SAMPLE_ERRORS`), one per sample that counts."""
-    here, logits = next(found for found in task_logits(network, data) if found[0].name == task)
+    here, logits = next(task_logits(network, data, {task}))
     return SAMPLE_ERRORS[here.meaning.kind][measure].errors(answered(here, logits, criteria(here).loss))
 
 
-def task_logits(network: nn.Module, data: MultiTaskData) -> Iterator[tuple[Task, Tensor]]:
-    """Every task and the logits of its samples, on the host: not every device has float64.
+def task_logits(
+    network: nn.Module, data: MultiTaskData, chosen: Container[str] | None = None
+) -> Iterator[tuple[Task, Tensor]]:
+    """Every task, or those that are chosen, and the logits of its samples, on the host: not every device has float64.
 
     Rows pass in blocks, as in training, so that measuring needs no more memory.
     """
     weight = next(network.parameters(), data.features)  # features that are many are not in its floating-point type
-    blocks = [
-        [part.cpu() for part in network(features.to(weight.dtype))]
-        for features in torch.split(data.features, ROWS_AT_A_TIME)
-    ]
-    for task, parts in zip(data.tasks, zip(*blocks, strict=True), strict=True):
-        here = replace(task, rows=task.rows.cpu(), targets=task.targets.cpu())
-        yield here, torch.cat(parts)[here.rows]
+    tasks = [task if chosen is None or task.name in chosen else None for task in data.tasks]
+    outputs: list[Tensor | None] = [None] * len(tasks)
+    for begin in range(0, max(1, len(data.features)), ROWS_AT_A_TIME):
+        parts = network(data.features[begin : begin + ROWS_AT_A_TIME].to(weight.dtype))
+        for at, (task, part) in enumerate(zip(tasks, parts, strict=True)):
+            if task is None:
+                continue
+            if begin == 0:
+                outputs[at] = torch.empty(len(data.features), part.shape[1], dtype=part.dtype)
+            whole = outputs[at]
+            assert whole is not None
+            whole[begin : begin + len(part)] = part
+    for at, task in enumerate(tasks):
+        whole, outputs[at] = outputs[at], None  # one task at a time: what was measured may go
+        if task is not None and whole is not None:
+            here = replace(task, rows=task.rows.cpu(), targets=task.targets.cpu())
+            whole = whole[here.rows]
+            yield here, whole
 
 
 def tail_mean(losses: Tensor, share: float) -> Tensor:
@@ -120,7 +140,7 @@ def tail_mean(losses: Tensor, share: float) -> Tensor:
 
 def task_quality(task: Task, logits: Tensor, criterion: Criterion) -> TaskQuality:
     """The quality of given outputs, (samples, outputs), for the samples of a task."""
-    losses = criterion.loss.values(logits, task.targets).double()
+    losses = loss_values(criterion.loss, logits, task.targets).double()
     return TaskQuality(
         kind=task.meaning.kind,
         mean_loss=losses.mean().item(),
@@ -133,7 +153,7 @@ def task_quality(task: Task, logits: Tensor, criterion: Criterion) -> TaskQualit
 
 
 def _label_quality(task: Task, loss: Loss, logits: Tensor, losses: Tensor) -> dict[str, LabelQuality]:
-    relevant = task.targets > 0  # what is not known is not
+    relevant = task.targets > 0  # an unknown target (NaN) is not
     counts = relevant.sum(dim=0)
     answers = loss.answers(logits)
     columns = (

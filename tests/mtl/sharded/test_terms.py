@@ -90,12 +90,14 @@ def _x(network: SharedNetwork) -> Tensor:
     return 3 * torch.nn.utils.parameters_to_vector(network.parameters()).detach()
 
 
-def _sharded(data: MultiTaskData, ranks: int, case: WorstCase | NeedsTask) -> list[tuple[Tensor, Tensor]]:
+def _sharded(
+    data: MultiTaskData, ranks: int, case: WorstCase | NeedsTask, *, gathered: bool = False
+) -> list[tuple[Tensor, Tensor]]:
     network, owner = _network(data), deal(data.tasks, ROWS, ranks)
 
     def work(rank: int, over: ThreadRank) -> tuple[Tensor, Tensor]:
         shard = shard_of(data, owner, rank)
-        terms = ShardedTerms(network, data, shard, ("first", "second"), _criteria(case), over)
+        terms = ShardedTerms(network, data, shard, ("first", "second"), _criteria(case), over, gathered=gathered)
         return terms.values(_x(network)), terms.gradients()
 
     return on_ranks(ranks, work)
@@ -103,8 +105,9 @@ def _sharded(data: MultiTaskData, ranks: int, case: WorstCase | NeedsTask) -> li
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 @pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("gathered", [False, True], ids=["by sums", "gathered"])
 def test_worst_cases_over_ranks_are_those_of_one_process(
-    data: MultiTaskData, case: WorstCase | NeedsTask, ranks: int
+    data: MultiTaskData, case: WorstCase | NeedsTask, ranks: int, gathered: bool
 ) -> None:
     network = _network(data)
     thresholds = {"second": 0.0}
@@ -112,7 +115,7 @@ def test_worst_cases_over_ranks_are_those_of_one_process(
     x = _x(network)
     evaluation = alone.evaluate(x, alone.start(x))
     gradients = alone.differentiate(evaluation)
-    for values, slopes in _sharded(data, ranks, case):
+    for values, slopes in _sharded(data, ranks, case, gathered=gathered):
         # A radius of 1e-6 is a difference of nearly equal numbers: its weights have fewer digits, its value has all.
         torch.testing.assert_close(values, torch.stack([evaluation.f, evaluation.g[0]]), rtol=2e-14, atol=0.0)
         torch.testing.assert_close(slopes, gradients.rows, rtol=1e-9, atol=1e-11)
@@ -173,17 +176,17 @@ def test_all_ranks_have_the_same_bytes(data: MultiTaskData) -> None:
         assert torch.equal(first[1], other[1])
 
 
-def test_few_messages_find_a_threshold(data: MultiTaskData) -> None:
+@pytest.mark.parametrize(("gathered", "most"), [(False, 15), (None, 1)], ids=["by sums", "few samples"])
+def test_few_messages_find_a_threshold(data: MultiTaskData, gathered: bool | None, most: int) -> None:
     network, owner = _network(data), deal(data.tasks, ROWS, 2)
 
     def work(rank: int, over: ThreadRank) -> int:
-        terms = ShardedTerms(
-            network, data, shard_of(data, owner, rank), ("first", "second"), _criteria(Share(0.8)), over
-        )
+        shard, criteria = shard_of(data, owner, rank), _criteria(Share(0.8))
+        terms = ShardedTerms(network, data, shard, ("first", "second"), criteria, over, gathered=gathered)
         terms.values(_x(network))
         before = over.messages
         terms.gradients()
         assert over.messages == before + 1  # the gradients of all tasks in one
         return before
 
-    assert max(on_ranks(2, work)) <= 15
+    assert max(on_ranks(2, work)) <= most

@@ -1,5 +1,6 @@
 """The worst cases of tasks whose samples are spread over ranks, and their gradients, as one rank computes them."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -9,12 +10,13 @@ from idbpd.mtl.criterion import Criteria
 from idbpd.mtl.data import MultiTaskData
 from idbpd.mtl.layer_moments import LayerMoments, Moments, random_signs, spread_of
 from idbpd.mtl.passes import sees_every_row, weighted_cotangent
+from idbpd.mtl.pieces import loss_values
 from idbpd.mtl.problem import passes_of
 from idbpd.mtl.sharded.balls import ChiSquareBalls, EntropyBalls
 from idbpd.mtl.sharded.dealing import Shard
 from idbpd.mtl.sharded.lines import Lines
 from idbpd.mtl.sharded.reduction import Reduction
-from idbpd.mtl.sharded.worst_weights import Equal, Finder, Gathered, Mixtures, Samples
+from idbpd.mtl.sharded.worst_weights import Equal, Finder, Gathered, Mixtures, Samples, Weighted
 from idbpd.mtl.worst_cases import ChiSquare, GroupMixture, KullbackLeibler, Mean, Penalty, Share, WorstCase
 
 _FINDERS: tuple[tuple[tuple[type, ...], type[Finder]], ...] = (
@@ -24,6 +26,11 @@ _FINDERS: tuple[tuple[tuple[type, ...], type[Finder]], ...] = (
     ((GroupMixture,), Mixtures),
     ((Mean,), Equal),
 )
+
+
+# Samples of all tasks together, whose losses go to every rank. A short message costs a rank half a millisecond, and a
+# threshold takes a dozen of them; 8 bytes for each of so many samples take one, and all weights are found in 2 ms.
+FEW = 1 << 16
 
 
 class ShardedTerms:
@@ -38,11 +45,12 @@ class ShardedTerms:
         criteria: Criteria,
         over: Reduction,
         *,
-        gathered: bool = False,
+        gathered: bool | None = None,
     ) -> None:
         """``whole`` has all tasks with all their samples; of its features only the number counts.
 
-        ``gathered`` finds all weights as those of unknown worst cases are found: from the losses of all samples.
+        ``gathered`` finds all weights as those of unknown worst cases are found: from the losses of all samples. None:
+        where these are few.
         """
         here = tuple(shard.data[name] for name in tasks)
         self._over = over
@@ -55,7 +63,8 @@ class ShardedTerms:
             Samples(criteria(whole[name]).worst_case, shard.positions[whole.position(name)], whole[name].size)
             for name in tasks
         ]
-        self._finders = _finders(samples, gathered=gathered)
+        are_few = sum(self._sizes) <= FEW
+        self._finders = _finders(samples, gathered=are_few if gathered is None else gathered)
         every_row = sees_every_row([whole[name] for name in tasks], len(whole.features))
         self._moments = LayerMoments(network, shard.data, here, every_row=every_row, add=over.add)
         self._positions = tuple(of_task.positions for of_task in samples)
@@ -67,22 +76,30 @@ class ShardedTerms:
         x = x.to(self._passes.device)
         logits = self._passes.forward(x)
         losses = [
-            loss.values(of_task, targets, dim=0).double()
+            loss_values(loss, of_task, targets, dim=0).double()
             for loss, of_task, targets in zip(self._losses, logits, self._targets, strict=True)
         ]
-        weights: list[Tensor] = [losses[0]] * len(losses)
-        prices, per_square = [0.0] * len(losses), [0.0] * len(losses)
+        weighted: list[Weighted] = [Weighted(losses[0])] * len(losses)
         for finder, places in self._finders:
             found = finder.find([losses[place] for place in places], self._over)
-            for place, (worst, price, square) in zip(places, found, strict=True):
-                weights[place], prices[place], per_square[place] = worst, price, square
-        numbers = []
-        for one, of_task, size in zip(losses, weights, self._sizes, strict=True):
-            numbers += [of_task @ one, (of_task - 1 / size).square().sum()]
-        sums = self._over.sums(numbers).view(-1, 2)
-        self._last = x, logits, weights
-        by_square = torch.tensor(per_square, dtype=torch.float64) * sums[:, 1]
-        return sums[:, 0] - by_square - torch.tensor(prices, dtype=torch.float64)
+            for place, worst in zip(places, found, strict=True):
+                weighted[place] = worst
+        self._last = x, logits, [one.weights for one in weighted]
+        return self._valued(losses, weighted)
+
+    def _valued(self, losses: Sequence[Tensor], weighted: Sequence[Weighted]) -> Tensor:
+        """The worst cases, added up over all ranks where a rank does not know them."""
+        values = torch.tensor([math.nan if one.value is None else one.value for one in weighted], dtype=torch.float64)
+        unknown = [place for place, one in enumerate(weighted) if one.value is None]
+        if unknown:
+            numbers = []
+            for place in unknown:
+                of_task = weighted[place].weights
+                numbers += [of_task @ losses[place], (of_task - 1 / self._sizes[place]).square().sum()]
+            sums = self._over.sums(numbers).view(-1, 2)
+            for place, (weighted_loss, square) in zip(unknown, sums.tolist(), strict=True):
+                values[place] = weighted_loss - weighted[place].per_square * square - weighted[place].price
+        return values
 
     @torch.no_grad()
     def gradients(self) -> Tensor:
@@ -97,18 +114,18 @@ class ShardedTerms:
         return self._over.add(self._passes.backward(cotangents))
 
     def moments_of_features(self, x: Tensor) -> Moments:
-        """What is known about curvature before the first step, over the samples of all ranks, in one message."""
+        """The moments that are known before the first step, over the samples of all ranks, in one message."""
         return Moments(self._moments.of_features(x), {})
 
     @torch.no_grad()
     def moments(self, factors: Sequence[float]) -> Moments:
-        """The same at the last point, where each task counts by its factor; a number and the moments are sent."""
+        """The moments at the last point, with a factor for each task; one number and the moments are sent."""
         assert self._last is not None
         x, all_logits, all_weights = self._last
         spreads, counts = [], []
         for at, (logits, weights) in enumerate(zip(all_logits, all_weights, strict=True)):
             counts.append(factors[at] * weights.to(logits))
-            # Those that the samples have in one process: the metric is the same for any number of ranks.
+            # The signs of these samples in one process, so that the metric is the same for any number of ranks.
             signs = random_signs(len(logits), self._sizes[at])[:, :, self._positions[at].cpu()]
             spreads.append(spread_of(self._losses[at], logits, self._targets[at], counts[-1], signs))
         return self._moments.at(x, spreads, counts)

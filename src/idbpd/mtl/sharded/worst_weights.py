@@ -2,7 +2,8 @@
 
 The weight of a sample is a function of its loss and of a few numbers that are the same for all samples, such as a
 threshold. These numbers are found by adding up over all ranks a few sums at a time, for all tasks at once. A worst
-case of the user's own, of which nothing is known but its maximiser, gets the losses of all samples together.
+case of the user's own, of which nothing is known but its maximiser, gets the losses of all samples together; and so
+does every worst case of few samples, where one longer message is faster than a dozen short ones.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl.sharded.reduction import Reduction
-from idbpd.mtl.worst_cases import GroupMixture, WorstCase
+from idbpd.mtl.worst_cases import GroupMixture, WorstCase, worst_weighting
 from idbpd.optim.sets.simplex_projection import project_onto_simplex
 
 
@@ -21,8 +22,8 @@ class Samples(NamedTuple):
     """The samples of one task on this rank."""
 
     worst_case: WorstCase  # over all samples of the task
-    positions: Tensor  # of the samples of this rank among all
-    size: int  # of all
+    positions: Tensor  # of this rank's samples among all samples of the task
+    size: int  # the number of all samples of the task
 
 
 class Weighted(NamedTuple):
@@ -31,6 +32,7 @@ class Weighted(NamedTuple):
     weights: Tensor  # float64
     price: float = 0.0
     per_square: float = 0.0  # a price for each unit of sum_i (y_i - 1/n)^2 over all samples
+    value: float | None = None  # of the worst case, where this rank knows it already
 
 
 class Finder(Protocol):
@@ -42,7 +44,7 @@ class Finder(Protocol):
 
 
 class Equal:
-    """Of `Mean`."""
+    """The weights of `Mean`."""
 
     def __init__(self, tasks: Sequence[Samples]) -> None:
         """Only the sizes count."""
@@ -54,7 +56,7 @@ class Equal:
 
 
 class Mixtures:
-    """Of `GroupMixture`: the sums of the groups go in one message, and every rank projects the same means."""
+    """The worst weights of `GroupMixture`: one message has the sums of all groups, and all ranks project alike."""
 
     def __init__(self, tasks: Sequence[Samples]) -> None:
         """Count the samples of each group, of which every rank knows all."""
@@ -85,7 +87,9 @@ class Mixtures:
 
 
 class Gathered:
-    """Of any other worst case: every rank gets all losses, 8 bytes for each sample, and finds all weights."""
+    """Of any other worst case, or of few samples: every rank gets all losses, 8 bytes for each sample, in one message,
+    and finds all weights by itself.
+    """
 
     def __init__(self, tasks: Sequence[Samples]) -> None:
         """Keep the worst cases over all samples."""
@@ -93,10 +97,14 @@ class Gathered:
 
     def find(self, losses: Sequence[Tensor], over: Reduction) -> list[Weighted]:
         """The weights of all samples, of which each rank keeps its own."""
+        sizes = [task.size for task in self._tasks]
+        whole = torch.zeros(sum(sizes), dtype=torch.float64)
+        for one, (_, positions, _), part in zip(losses, self._tasks, torch.split(whole, sizes), strict=True):
+            part.index_copy_(0, positions, one.cpu())
         found = []
-        for one, (worst_case, positions, size) in zip(losses, self._tasks, strict=True):
-            everyone = over.add(torch.zeros(size, dtype=torch.float64).index_copy_(0, positions, one.cpu()))
-            weights = worst_case.maximiser(everyone)
-            price = float(worst_case.price(weights))
-            found.append(Weighted(weights[positions].to(one.device), price))
+        for one, (worst_case, positions, _), everyone in zip(
+            losses, self._tasks, torch.split(over.add(whole), sizes), strict=True
+        ):
+            weights, value = worst_weighting(everyone, worst_case)
+            found.append(Weighted(weights[positions].to(one.device), value=float(value)))
         return found

@@ -36,7 +36,7 @@ class Share:
     smoothing: float = SMOOTHING
 
     def __post_init__(self) -> None:
-        """Reject a share that is none, and a smoothing for which the maximiser is not unique."""
+        """Reject a share that is not in (0, 1], and a smoothing for which the maximiser is not unique."""
         if not 0 < self.share <= 1:
             raise ValueError(
                 f"share must be above 0 and at most 1, got {self.share}; 0.2 is the worst fifth of the data"
@@ -59,28 +59,28 @@ class Share:
         u = losses - losses.amax(dim=-1, keepdim=True)  # only differences matter, and these lose no digits
 
         def deficit(mu: Tensor) -> tuple[Tensor, Tensor]:
-            z = 1.0 + (u - mu) / s
-            free = (z > 0.0) & (z < most)
-            return 1.0 - z.clamp(0.0, most).mean(dim=-1, keepdim=True), free.double().mean(dim=-1, keepdim=True) / s
+            z = (u - mu).div_(s).add_(1.0)  # in place: of millions of samples every copy counts
+            free = ((z > 0.0) & (z < most)).sum(dim=-1, keepdim=True, dtype=torch.float64) / n
+            return 1.0 - z.clamp_(0.0, most).mean(dim=-1, keepdim=True), free / s
 
         low = u.amin(dim=-1, keepdim=True)
         mu = increasing_root(deficit, low, torch.zeros_like(low), low)
-        line = 1.0 + (u - mu) / s
+        line = u.sub_(mu).div_(s).add_(1.0)
         z = line.clamp(0.0, most)
-        # With losses that are large compared with s, the last digit of mu is much weight. What the sum lacks goes to
-        # those that are not at an end for sure; another round where one has met its end.
+        # If losses are large compared with s, the last digit of mu moves much weight. The missing weight is shared out
+        # among the samples that are surely not at an end of their range, again if one of them then reaches its end.
         rounding = -8.0 * torch.finfo(u.dtype).eps * low / s
         inside = (line >= -rounding) & (line <= most + rounding)
         for _ in range(3):
             missing = n - z.sum(dim=-1, keepdim=True)
             free = torch.where(missing > 0.0, z < most, z > 0.0) & inside
-            z = (z + free * (missing / free.sum(dim=-1, keepdim=True).clamp(min=1))).clamp(0.0, most)
-        return z / n
+            z.add_(free * (missing / free.sum(dim=-1, keepdim=True).clamp(min=1))).clamp_(0.0, most)
+        return z.div_(n)
 
     def price(self, weights: Tensor, samples: Tensor | None = None) -> Tensor:  # noqa: ARG002
         """(smoothing n / 2) ||y - 1/n||^2."""
         n = weights.shape[-1]
-        return self.smoothing * n / 2 * ((weights - 1 / n) ** 2).sum(dim=-1)
+        return self.smoothing * n / 2 * (weights - 1 / n).square_().sum(dim=-1)
 
     def protects(self, task: str, size: int) -> str:
         """The worst share, in words."""

@@ -18,6 +18,7 @@ RESIDUALS = ("stationarity", "infeasibility", "slackness")
 FLOOR = 1e-10
 # Residuals jump from step to step, so the largest of each window is drawn; so many windows per run.
 WINDOWS = 150
+MOST_POINTS = 10_000  # of a curve: it has fewer pixels
 PART_COLOURS = {"train": "C0", "test": "C1"}
 
 
@@ -72,10 +73,13 @@ def draw_losses_by_task(
         of_parts = {part: by_task[task].cpu().double().numpy() for part, by_task in losses.items()}
         bins = loss_bins(np.concatenate(list(of_parts.values())))
         for part, loss in of_parts.items():
-            values, colour = bins.placed(loss), PART_COLOURS[part]
-            share = np.full(len(values), 100 / len(values))
+            colour = PART_COLOURS[part]
+            # Counted before they are drawn: a histogram of counts is the same picture, whatever their number.
+            values = bins.placed(loss)
+            share = np.histogram(values, bins.edges)[0] * (100 / max(len(values), 1))
             filled = {"histtype": "stepfilled", "alpha": 0.35} if part == "train" else {"histtype": "step"}
-            axes.hist(values, bins.edges, weights=share, color=colour, label=f"{part} samples", **filled)
+            middles = (bins.edges[:-1] + bins.edges[1:]) / 2
+            axes.hist(middles, bins.edges, weights=share, color=colour, label=f"{part} samples", **filled)
             worst = worst_cases[part][task]
             axes.axvline(worst, color=colour, label=f"{part}: worst-case loss {worst:.3f}")
         if task in thresholds:
@@ -94,9 +98,10 @@ def draw_weights_by_task(weights: Mapping[str, Tensor]) -> Figure:
     figure = Figure(figsize=(5.5 * len(weights), 4), layout="constrained")
     for axes, (task, worst) in zip(figure.subplots(1, len(weights), squeeze=False)[0], weights.items(), strict=True):
         n, support = len(worst), int((worst > 0).sum())
-        shares = n * worst.sort(descending=True).values.cpu().numpy()
-        axes.fill_between(np.arange(1, n + 1), shares, step="mid", alpha=0.35, color="C0")
-        axes.plot(np.arange(1, n + 1), shares, color="C0", label="weight in the worst case")
+        places = np.unique(np.linspace(1, n, min(n, MOST_POINTS)).round().astype(int))
+        shares = n * worst.sort(descending=True).values.cpu().numpy()[places - 1]
+        axes.fill_between(places, shares, step="mid", alpha=0.35, color="C0")
+        axes.plot(places, shares, color="C0", label="weight in the worst case")
         axes.axhline(1, color="grey", linestyle=":", label="equal weights")
         axes.axvline(support, color="C3", linestyle="--", label=f"{support} of {n} samples carry weight")
         axes.set(title=f"{task} task", xlabel="samples, by weight", ylabel="weight x number of samples")
