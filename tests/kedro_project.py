@@ -79,6 +79,7 @@ class KedroProject:
         """Run a command in this process, whatever its exit code will be."""
         with pytest.MonkeyPatch.context() as patch, _logged_to_output():
             patch.chdir(self.path)
+            patch.setattr(sys, "argv", ["kedro", *_with_params(arguments, params)])  # a run tracks its command
             for name in STEERING:
                 patch.delenv(name, raising=False)
             # With this set a command leaves the logging of this process alone.

@@ -55,7 +55,7 @@ class Finished(NamedTuple):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Finished:
     project = _shop(KedroProject.copied_to(tmp_path_factory.mktemp("frontier") / "project", database))
-    return Finished(project, project.kedro(*FRONTIER, params=PARAMS))
+    return Finished(project, project.kedro_process(*FRONTIER, params=PARAMS))
 
 
 def _points(runs: list[Run]) -> list[Run]:
@@ -159,7 +159,7 @@ def test_a_killed_run_continues_and_ends_with_the_same_digits(
     with project.started(*FRONTIER, params=PARAMS) as process:
         read_until(process, "churn first, slack 0.05")
         process.kill()
-    output = project.kedro(*FRONTIER, params=PARAMS)
+    output = project.kedro_process(*FRONTIER, params=PARAMS)
     assert "frontier_churn_slack_0.05 is done" in output
     again = (project.data / "08_reporting/shop/frontier.csv").read_text()
     assert again == (finished.reports / "frontier.csv").read_text()

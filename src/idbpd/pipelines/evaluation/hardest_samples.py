@@ -5,14 +5,15 @@ from typing import Any
 
 import pandas as pd
 
-COLUMNS = ("task", "row", "loss", "weight", "true", "model says", "group")
+# The first names a row: MLflow puts the rows of several runs side by side by it.
+COLUMNS = ("sample", "row", "loss", "weight", "true", "model says", "group")
 
 
 def hardest_samples(study: Mapping[str, Any]) -> pd.DataFrame:
     """A row per sample of ``worst_case_study``: what is true, what the model says, and the columns of the file."""
     rows = [
         {
-            "task": task,
+            "sample": f"{task} {place}",
             "row": sample["row"],
             "loss": round(sample["loss"], 4),
             "weight": round(sample["weight"], 2),
@@ -22,6 +23,6 @@ def hardest_samples(study: Mapping[str, Any]) -> pd.DataFrame:
             **{column: cell for column, cell in sample["columns"].items() if column not in COLUMNS},
         }
         for task, found in study["tasks"].items()
-        for sample in found["hardest"]
+        for place, sample in enumerate(found["hardest"], start=1)
     ]
     return pd.DataFrame(rows, columns=None if rows else list(COLUMNS)).fillna("")
