@@ -32,6 +32,7 @@ from idbpd.optim.qp import few_unknowns
 from idbpd.optim.quasi_newton import (
     arc_search,
     bounded_steps,
+    few_bounds,
     known_metric,
     lbfgs,
     merit,
@@ -185,6 +186,11 @@ def _no_restoration(off: Off) -> None:
 def _no_newton(off: Off) -> None:
     off.constant(maximise, "SMALL", -1)
     off.constant(maximise, "MEDIUM", -1)
+
+
+def _nothing_freed(off: Off) -> None:
+    off.constant(bounded_steps, "ROUNDS", 0)
+    off.constant(few_bounds, "ROUNDS", 0)
 
 
 def _unknown(f: InnerFunction, _: object, start: torch.Tensor) -> Maximum:
@@ -494,7 +500,7 @@ SWITCHES = [
     Switch(
         "freed_again",
         "a variable that was held at a bound stays there during a step",
-        _constant(bounded_steps, "_ROUNDS", 0),
+        _nothing_freed,
         BOUNDS,
     ),
     Switch(
