@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -88,7 +89,8 @@ class Off:
                     self.attribute(holder, label, instead)
 
 
-class Expression(NamedTuple):
+@dataclass(frozen=True)
+class Expression:
     """An expression of a function with another one in its place."""
 
     owner: ModuleType | type
@@ -108,7 +110,8 @@ class Expression(NamedTuple):
         off.text(self.owner, self.name, self.old, f"{weigh}(lambda: ({self.old}), lambda: ({self.new}))")
 
 
-class Instead(NamedTuple):
+@dataclass(frozen=True)
+class Instead:
     """A function with another one in its place."""
 
     owner: ModuleType | type
