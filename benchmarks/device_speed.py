@@ -21,8 +21,8 @@ import torch
 from benchmarks.growth import FEATURES, LAMBDAS, made_up
 from torch import Tensor, nn
 
-from idbpd.experiment.computing import computing
-from idbpd.experiment.devices import has_float64, resolve_device
+from idbpd.experiment.machine.computing import computing
+from idbpd.experiment.machine.devices import has_float64, resolve_device
 from idbpd.mtl import CrossEntropy, MultiTaskData, Penalty, RobustMultiTask, same_for_all, seeded_network
 from idbpd.optim import solve
 

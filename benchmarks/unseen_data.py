@@ -35,9 +35,9 @@ from benchmarks.real_tables import TABLES, table_of
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.certify import certify
 from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.fixed_weights import with_fixed_weights
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.certify import certify
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.experiment.problem import Experiment, build_problem, criteria_of, weights_of
 from idbpd.mtl import MultiTaskData, measure_quality

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from idbpd.experiment.machine.devices import has_float64, resolve_device
 from idbpd.experiment.parameters import ParameterBlock, Positive
 
 ALWAYS_THERE = {"cpu", "auto"}  # and they have float64, so torch need not be asked
@@ -66,7 +67,7 @@ class ComputeParameters(ParameterBlock):
     def _available(cls, device: str) -> str:
         # Checked before the run, so that a missing device costs no computation.
         if device not in ALWAYS_THERE:
-            from idbpd.experiment.devices import resolve_device  # noqa: PLC0415 - imports torch
+            from idbpd.experiment.machine.devices import resolve_device  # noqa: PLC0415 - imports torch
 
             resolve_device(device)
         return device
@@ -82,7 +83,6 @@ class ComputeParameters(ParameterBlock):
     def _has_float64(self) -> bool:
         if self.device in ALWAYS_THERE:
             return True
-        from idbpd.experiment.devices import has_float64, resolve_device  # noqa: PLC0415 - imports torch
 
         return has_float64(resolve_device(self.device))
 

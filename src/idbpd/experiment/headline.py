@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from idbpd.experiment.limits.thresholds import GUESSING
 from idbpd.experiment.shown import name_of, written
-from idbpd.experiment.thresholds import GUESSING
 from idbpd.mtl.chance import WORST_CASE
 
 MAIN_MEASURES = ("accuracy", "hit_rate", "mae", "roc_auc")  # the first that a task has

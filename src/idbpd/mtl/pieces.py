@@ -1,6 +1,6 @@
 """Millions of samples a piece at a time: losses are computed for each sample on its own, and temporaries stay small.
 
-A piece is so long that tables which are no larger are one piece: for them nothing changes, not even a digit.
+A piece is a million samples long. Tables that are no longer than that are computed at once.
 """
 
 from collections.abc import Iterator

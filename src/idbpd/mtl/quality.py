@@ -121,7 +121,8 @@ def task_logits(
         whole, outputs[at] = outputs[at], None  # one task at a time: what was measured may go
         if task is not None and whole is not None:
             here = replace(task, rows=task.rows.cpu(), targets=task.targets.cpu())
-            yield here, whole[here.rows]
+            whole = whole[here.rows]
+            yield here, whole
 
 
 def tail_mean(losses: Tensor, share: float) -> Tensor:

@@ -38,15 +38,13 @@ def average_precision(scores: Tensor, relevant: Tensor) -> Tensor:
     >>> average_precision(torch.tensor([[0.9], [0.8], [0.1]]), torch.tensor([[True], [False], [True]]))
     tensor([0.8333], dtype=torch.float64)
     """
-    by_label = scores.T.contiguous()
-    ascending, order = by_label.sort(dim=-1)
+    by_label, ascending, true_until = _sorted(scores, relevant)
     # The true samples with a score below that of each sample, and how many samples there are below it.
-    below = torch.searchsorted(ascending, by_label)
-    true_until = relevant.T.gather(-1, order).cumsum(dim=-1)
-    true_below = torch.where(below > 0, true_until.gather(-1, (below - 1).clamp(min=0)), 0)
+    below = _places(ascending, by_label)
+    true_below = true_until.gather(-1, (below - 1).clamp_(min=0).long()).masked_fill_(below == 0, 0)
     total = relevant.sum(dim=0)
-    precision = (total[:, None] - true_below).double() / (scores.shape[0] - below)
-    return torch.where(relevant.T, precision, 0.0).sum(dim=-1) / total
+    precision = (total[:, None] - true_below).double().div_(below.neg_().add_(scores.shape[0]))
+    return precision.masked_fill_(~relevant.T, 0.0).sum(dim=-1) / total
 
 
 def roc_auc(scores: Tensor, relevant: Tensor) -> Tensor:
@@ -58,11 +56,26 @@ def roc_auc(scores: Tensor, relevant: Tensor) -> Tensor:
     >>> roc_auc(torch.tensor([[0.9], [0.8], [0.1]]), torch.tensor([[True], [False], [True]]))
     tensor([0.5000], dtype=torch.float64)
     """
+    by_label, ascending, others = _sorted(scores, ~relevant)
+    others = torch.cat([others.new_zeros(len(others), 1), others], dim=-1)  # among the first 0, 1, ... n scores
+    twice = others.gather(-1, _places(ascending, by_label).long())
+    twice += others.gather(-1, _places(ascending, by_label, right=True).long())
+    wins = twice.double().div_(2).masked_fill_(~relevant.T, 0.0).sum(dim=-1)
+    return wins / (relevant.sum(dim=0) * others[:, -1])
+
+
+def _sorted(scores: Tensor, counted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Label by label: the scores, the same in ascending order, and how many are counted among the first 1, 2, ..."""
     by_label = scores.T.contiguous()
     ascending, order = by_label.sort(dim=-1)
-    others = (~relevant).T.gather(-1, order).cumsum(dim=-1)
-    others = torch.cat([others.new_zeros(len(others), 1), others], dim=-1)  # among the first 0, 1, ... n scores
-    below = others.gather(-1, torch.searchsorted(ascending, by_label))
-    until = others.gather(-1, torch.searchsorted(ascending, by_label, right=True))
-    wins = torch.where(relevant.T, (below + until).double() / 2, 0.0).sum(dim=-1)
-    return wins / (relevant.sum(dim=0) * others[:, -1])
+    return by_label, ascending, counted.T.gather(-1, order).cumsum(dim=-1, dtype=_whole_numbers(by_label))
+
+
+def _places(ascending: Tensor, by_label: Tensor, *, right: bool = False) -> Tensor:
+    is_short = _whole_numbers(by_label) is torch.int32
+    return torch.searchsorted(ascending, by_label, right=right, out_int32=is_short)
+
+
+def _whole_numbers(by_label: Tensor) -> torch.dtype:
+    """The smaller type that can count twice all samples: of millions of them, the memory of counts is what counts."""
+    return torch.int32 if by_label.shape[1] < 2**30 else torch.int64

@@ -83,3 +83,11 @@ def test_a_sign_may_stand_before_a_currency() -> None:
     found = read_numbers(["-$5", "$7.50"])
     assert found is not None
     np.testing.assert_array_equal(found.values, [-5, 7.5])
+
+
+@pytest.mark.parametrize(("words", "decimal"), [(["$45,000", "$950"], "."), (["45.000 €", "950 €"], ",")])
+def test_money_has_no_three_decimals(words: list[str], decimal: str) -> None:
+    found = read_numbers(words)
+    assert found is not None
+    assert found.values.tolist() == [45000, 950]
+    assert found.decimal == decimal

@@ -257,6 +257,15 @@ def test_a_sparse_table_gives_what_a_dense_one_gives() -> None:
     assert torch.equal(_split(sparse)[0].features, _split(dense)[0].features)
 
 
+def test_a_sparse_table_that_is_too_large_with_its_zeros_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = _table()
+    sparse = TaskTable(csr_array(dense.features), dense.feature_names, dense.labels, dense.label_names)
+    monkeypatch.setattr("idbpd.experiment.splitting.dense_room._memory", lambda: 23_999.0)
+    assert _split(dense)  # it is in memory already
+    with pytest.raises(DataError, match=r"has 400 x 5 features, most of them zero.* leave out rare columns"):
+        _split(sparse)
+
+
 def test_the_fingerprint_knows_content_and_split() -> None:
     table = _table()
     first = _split_all(table).fingerprint

@@ -13,11 +13,11 @@ import torch
 from sklearn.metrics import mean_absolute_error, roc_auc_score
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.certify import certify
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.network import trained_network
-from idbpd.experiment.node_warnings import NodeWarnings
 from idbpd.experiment.parameters import SplitParameters
+from idbpd.experiment.records.node_warnings import NodeWarnings
 from idbpd.mtl import HEADLINE, KINDS, Meaning, MultiTaskData, Task
 from idbpd.pipelines.evaluation.compared import Assessment, Rivals
 from idbpd.pipelines.evaluation.groups import COLUMNS

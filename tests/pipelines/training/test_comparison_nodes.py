@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, CheckpointFolder, Checkpointing
+from idbpd.experiment.limits.calibration import calibrate
 from idbpd.experiment.parameters import DEFAULT_CHECKPOINT, FeatureParameters, ModelParameters, SplitParameters
 from idbpd.experiment.problem import Experiment, criteria_of
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, CheckpointFolder, Checkpointing
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import MultiTaskData

@@ -68,6 +68,7 @@ class ParquetRows:
         """The row groups, each with the number of its first row."""
         for group in self.groups:
             yield group.begin, self._read(group.file, group.number, names)
+        pa.default_memory_pool().release_unused()  # what Arrow keeps for the next file, training needs
 
     def some(self, rows: NDArray[np.intp], names: Sequence[str]) -> pa.Table:
         """Some rows, in the given order; only the row groups that have one of them are read."""
@@ -90,7 +91,7 @@ class ParquetRows:
             if before.get("size") == size and before.get("changed") == changed:
                 found[file] = before
             else:
-                groups = [_sha256(file, group.span) for group in self.groups if group.file == at]
+                groups = [span_sha256(file, group.span) for group in self.groups if group.file == at]
                 found[file] = {"size": size, "changed": changed, "row_groups": groups}
         if store is not None and found != known:
             with replacing(store) as partial:
@@ -153,7 +154,8 @@ def _span(about: Any) -> tuple[int, int]:
     return min(begins), max(ends)
 
 
-def _sha256(file: str, span: tuple[int, int]) -> str:
+def span_sha256(file: str, span: tuple[int, int]) -> str:
+    """The digest of a file's bytes from one place up to another."""
     digest = hashlib.sha256()
     with Path(file).open("rb") as stream:
         stream.seek(span[0])

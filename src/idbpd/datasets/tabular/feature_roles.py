@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from idbpd.datasets.table import Column, Origin, Role
 from idbpd.datasets.tabular.column_names import listed_names
 from idbpd.datasets.tabular.values import Values
+from idbpd.datasets.tabular.written_numbers import two_readings
 from idbpd.errors import DataError
 
 logger = logging.getLogger(__name__)
@@ -125,7 +126,7 @@ def _why_no_category(values: Values, known: int) -> str | None:
         return None
     if sum(" " in word for word in words) > HALF * len(words):
         return "free text"
-    if len(words) >= NEARLY_ALL * known:
+    if len(words) >= NEARLY_ALL * known and not two_readings(words):
         return IDENTIFIER
     return f"{len(words)} different values in {known} rows"
 

@@ -12,10 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from idbpd.datasets.tabular import written_dates, written_numbers
+from idbpd.datasets.tabular import written_dates
 from idbpd.datasets.tabular.spellings import one_spelling, told
 from idbpd.datasets.tabular.written_dates import date_text, read_dates, seconds_of, which_are_dates
-from idbpd.datasets.tabular.written_numbers import Decimal, number_text, read_numbers, which_are_numbers
+from idbpd.datasets.tabular.written_numbers import (
+    Decimal,
+    number_text,
+    read_numbers,
+    two_readings,
+    which_are_numbers,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +43,7 @@ class Reading:
     missing: Sequence[str] = ()  # words for a missing value, beside `MISSING`
     not_missing: Sequence[str] = ()  # words of `MISSING` that are values in this file
     decimal: Decimal | None = None
+    likely_decimal: Decimal | None = None  # as other columns of the file have it; where one column has two readings
     date_forms: Mapping[str, str] = field(default_factory=dict)  # by column
 
     @cached_property
@@ -154,6 +161,17 @@ def _texts(name: str, array: pa.Array, reading: Reading) -> Values:
     codes = place[codes]
     form = reading.date_forms.get(name)
     numbers = read_numbers(kept, reading.decimal) if form is None else None
+    if numbers is None and form is None and reading.likely_decimal is not None and two_readings(kept):
+        numbers = read_numbers(kept, reading.likely_decimal)
+        if numbers is not None:
+            logger.info(
+                "column %r: %r is read as %s, as %r divides off decimals in other columns; decimal: %r overrules it",
+                name,
+                kept[0],
+                number_text(numbers.values[0]),
+                reading.likely_decimal,
+                "," if reading.likely_decimal == "." else ".",
+            )
     if numbers is not None:
         by_row = np.append(numbers.values, np.nan)[codes]
         return replace(_numbers(name, by_row, reading, decimal=numbers.decimal, unit=numbers.unit), gaps=gaps)
@@ -223,7 +241,7 @@ def _nothing(name: str, rows: int) -> Values:
 
 
 def _remark(name: str, codes: NDArray[np.int32], words: Sequence[str]) -> str | None:
-    if written_numbers.two_readings(words):
+    if two_readings(words):
         return "its comma may be a decimal comma or separate thousands: say decimal: ',' or decimal: '.'"
     if written_dates.two_readings(words):
         return f"its days and months cannot be told apart: say dates: {{{name}: '%d/%m/%Y'}} or '%m/%d/%Y'"

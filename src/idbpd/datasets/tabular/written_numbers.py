@@ -16,6 +16,9 @@ _CODE = r"^[+-]?0[0-9]"
 _DIGITS = re.compile(r"[+-]?\d+")
 # Signs of currencies and percent before or after a number; '12 %' is 12.
 UNITS = frozenset("€$£¥%")
+CURRENCIES = UNITS - {"%"}
+# An amount of money has no three decimals: $45,000 and 45.000 € are thousands.
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}([.,]\d{3})*")
 _UNIT = re.compile(r"^([+-]?)[€$£¥%]\s*|\s*[€$£¥%]$")
 # A unit in letters after a number, such as kg, km/h, m² or °C.
 _WITH_WORD = re.compile(r"([+-]?[\d.,][\d.,'\s]*?)\s*([^\W\d_]{1,6}|°[CFK]?|[^\W\d_]{1,4}(?:/[^\W\d_]{1,4}|[²³]))")
@@ -42,8 +45,11 @@ def read_numbers(words: Sequence[str], decimal: Decimal | None = None) -> Number
     plain = _cast_plain(words, decimal)
     if plain is not None or len({sign for word in words for sign in UNITS.intersection(word)}) > 1:
         return plain
-    bare = _separated([_bare(word) for word in words], decimal)
-    return _with_unit(words, decimal) if bare is None else bare
+    bare = [_bare(word) for word in words]
+    if decimal is None and any(sign in word for word in words for sign in CURRENCIES):
+        decimal = _sign_beside_thousands(bare)
+    numbers = _separated(bare, decimal)
+    return _with_unit(words, decimal) if numbers is None else numbers
 
 
 def which_are_numbers(words: Sequence[str]) -> NDArray[np.bool_]:
@@ -60,7 +66,8 @@ def which_are_numbers(words: Sequence[str]) -> NDArray[np.bool_]:
 
 def two_readings(words: Sequence[str]) -> bool:
     """Whether the comma of these numbers may be a decimal comma as well as a separator of thousands."""
-    return any("," in word for word in words) and all(_fits(word, ",") and _fits(word, ".") for word in words)
+    bare = [_bare(word) for word in words]
+    return any("," in word for word in bare) and all(_fits(word, ",") and _fits(word, ".") for word in bare)
 
 
 def number_text(number: float) -> str:
@@ -86,7 +93,7 @@ def _cast(words: Sequence[str]) -> NDArray[np.float64] | None:
 
 def _separated(words: Sequence[str], decimal: Decimal | None) -> Numbers | None:
     """The one reading of all words in which a point and a comma have one meaning each."""
-    plain = _cast_plain(words, decimal)
+    plain = None if decimal == "," else _cast_plain(words, decimal)
     if plain is not None:
         return plain
     readings = [sign for sign in (",", ".") if decimal in (None, sign) and all(_fits(word, sign) for word in words)]
@@ -113,6 +120,14 @@ def _with_unit(words: Sequence[str], decimal: Decimal | None) -> Numbers | None:
             return None
     numbers = _separated(bare, decimal)
     return None if numbers is None else numbers._replace(unit=units.pop())
+
+
+def _sign_beside_thousands(words: Sequence[str]) -> Decimal | None:
+    """The decimal sign where all numbers are whole and the other sign divides off their thousands; else None."""
+    if not all(_THOUSANDS.fullmatch(word) for word in words):
+        return None
+    signs = {sign for word in words for sign in ".," if sign in word}
+    return None if len(signs) != 1 else "." if signs == {","} else ","
 
 
 def _bare(word: str) -> str:

@@ -11,7 +11,7 @@ An encoding is plain data, written as JSON beside a model:
   feature. ``null`` stands for a missing value;
 - ``dates``: for each date its median in seconds since 1970, ``gap``, and whether there is a time of day (``times``).
 
-``written`` of a column says how its texts are read where that is not plain: ``decimal``, ``unit``, ``form``,
+``written`` of a column says how its texts are read where that is not plain: ``decimal``, ``unit``, ``form`` and
 ``missing``.
 """
 

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters
-from idbpd.experiment.provenance import network_sha256
 from idbpd.experiment.ranks.link import Message, Word
 from idbpd.experiment.ranks.sent_moments import from_message
 from idbpd.experiment.ranks.team import Team, team_of
+from idbpd.experiment.records.provenance import network_sha256
 from idbpd.mtl import MultiTaskData
 from idbpd.mtl.layer_moments import Moments
 from idbpd.mtl.sharded import deal

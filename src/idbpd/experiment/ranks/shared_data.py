@@ -3,7 +3,10 @@
 import hashlib
 from pathlib import Path
 
+from safetensors import SafetensorError
+
 from idbpd.datasets.task_file import save_tasks
+from idbpd.errors import ConfigurationError
 from idbpd.mtl import MultiTaskData
 
 KEPT = 3  # tables on disk: a search goes back and forth between few
@@ -13,6 +16,15 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def not_writable(folder: Path, error: Exception) -> ConfigurationError:
+    """A full disk, or a folder that is missing or of somebody else."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return ConfigurationError(
+        f"the data for the ranks cannot be written to {folder}: {reason}; make room there, or let "
+        "compute.distributed.folder name another folder"
+    )
 
 
 class SharedData:
@@ -28,7 +40,11 @@ class SharedData:
         """The file with these data, and its SHA-256, which is also its name."""
         if self._latest is None or self._latest[0] is not data:
             new = self._folder / "new.safetensors"
-            save_tasks(data, new)
+            try:
+                save_tasks(data, new)
+            except (OSError, SafetensorError) as error:
+                new.unlink(missing_ok=True)
+                raise not_writable(self._folder, error) from error
             path = new.rename(self._folder / f"{file_sha256(new)}.safetensors")
             self._written = [*(one for one in self._written if one != path), path]
             for old in self._written[:-KEPT]:

@@ -28,7 +28,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from idbpd.errors import RanksError
 from idbpd.experiment.compute_parameters import DistributedParameters
 from idbpd.experiment.ranks.link import Meeting, Message, Word, receive, send
-from idbpd.experiment.ranks.shared_data import SharedData
+from idbpd.experiment.ranks.shared_data import SharedData, not_writable
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,10 @@ class Team:
     def __init__(self, wanted: DistributedParameters) -> None:
         """Start them; they are there when the first question is answered."""
         self.wanted = wanted
-        self.folder = Path(tempfile.mkdtemp(prefix="idbpd-ranks-", dir=wanted.folder))
+        try:
+            self.folder = Path(tempfile.mkdtemp(prefix="idbpd-ranks-", dir=wanted.folder))
+        except OSError as error:
+            raise not_writable(Path(wanted.folder or tempfile.gettempdir()), error) from error
         self.generation = 0  # grows whenever ranks are lost: the next ones know nothing of earlier questions
         self.answering: object = None  # the problem that the ranks have
         self.shared = SharedData(self.folder)
@@ -55,7 +58,11 @@ class Team:
         key = secrets.token_bytes(32)
         # A socket in the file system: one of the network would wait 40 ms before it sends a short message.
         self._listener = Listener(None, authkey=key)
-        Meeting(str(self._listener.address), key.hex(), sys.path).write(self.folder)
+        try:
+            Meeting(str(self._listener.address), key.hex(), sys.path).write(self.folder)
+        except OSError as error:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise not_writable(self.folder.parent, error) from error
         threading.Thread(target=self._accept, daemon=True).start()
         self._agent = threading.Thread(target=self._run_agent, daemon=True)
         self._agent.start()

@@ -21,8 +21,8 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from idbpd.errors import InputError
-from idbpd.experiment.computing import computing
-from idbpd.experiment.devices import resolve_device
+from idbpd.experiment.machine.computing import computing
+from idbpd.experiment.machine.devices import resolve_device
 from idbpd.experiment.ranks.agreement import disagreement, everyone
 from idbpd.experiment.ranks.link import Meeting, Message, Word, receive, send
 from idbpd.experiment.ranks.posed import Posed, Poser

@@ -12,6 +12,7 @@ from idbpd.datasets.table import StoredFeatures, Target, TaskTable
 from idbpd.datasets.tensor_stream import StreamedData
 from idbpd.errors import DataError
 from idbpd.experiment.features import encoded, feature_names, fit_encoding, scaling_for
+from idbpd.experiment.splitting.dense_room import require_room
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.duplicates import say_duplicates
 from idbpd.experiment.splitting.fingerprint import data_sha256, split_sha256
@@ -129,6 +130,7 @@ def make_parts(
 
     The former alone decide how gaps are filled, which categories there are, and how features and numbers are scaled.
     """
+    require_room(table)
     encoding = fit_encoding(table, rows[0])
     raw, raw_held_out = (torch.from_numpy(encoded(table, part, encoding)) for part in rows)
     asked = division.features.scaling

@@ -30,14 +30,17 @@ def measure_binary(answered: Answered) -> dict[str, float]:
 
 def _measure_questions(answered: Answered) -> dict[str, float]:
     known, right = known_and_right(answered)
-    chances, truths = answered.probabilities[known], answered.truths[known]
-    log_losses = -torch.where(truths > 0, chances, 1 - chances).log()
     return {
         "accuracy": right[known].double().mean().item(),
         **ranking_metrics(answered.answers, answered.truths),
-        "log_loss": log_losses.mean().item(),
-        "brier": (answered.answers.double()[known] - truths).square().mean().item(),
+        "log_loss": _log_loss(answered, known),
+        "brier": (answered.answers.double()[known] - answered.truths[known]).square_().mean().item(),
     }
+
+
+def _log_loss(answered: Answered, known: Tensor) -> float:
+    chances, truths = answered.probabilities[known], answered.truths[known]
+    return -torch.where(truths > 0, chances, 1 - chances).log_().mean().item()
 
 
 def measure_labels(answered: Answered) -> dict[str, float]:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from idbpd.baselines import grid
-from idbpd.experiment.benchmark_results import JobResult
+from idbpd.experiment.tracked.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.jobs import Arena, Calibration, Job, MethodRun, Start
 
 LONGEST_TAG = 4000  # MLflow takes 5000 characters in some stores

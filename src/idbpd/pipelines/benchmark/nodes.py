@@ -2,6 +2,7 @@
 
 import logging
 import os
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -10,10 +11,8 @@ from typing import Any
 from idbpd.datasets.partial import temporary_folder
 from idbpd.datasets.table_checks import as_table
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.benchmark_results import JobResult
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.devices import resolve_device
+from idbpd.experiment.machine.devices import resolve_device
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     FeatureParameters,
@@ -24,10 +23,13 @@ from idbpd.experiment.parameters import (
     TasksParameters,
     TrainingParameters,
 )
+from idbpd.experiment.records.content_store import ContentStore
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split as split_table
+from idbpd.experiment.tracked.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.agenda import Agenda, failed_cell
 from idbpd.pipelines.benchmark.board import Board
+from idbpd.pipelines.benchmark.cluster import Cluster
 from idbpd.pipelines.benchmark.jobs import Arena, Budget, Job, MethodRun, Setting
 from idbpd.pipelines.benchmark.parameters import BenchmarkParameters
 from idbpd.pipelines.benchmark.worker import save_parts
@@ -76,26 +78,41 @@ def run_cells(
         "training": training,
     }
     settings = [_setting(name, benchmark, blocks, model, compute) for name in benchmark.settings]
-    with temporary_folder() as folder:
+    with _shared_folder(benchmark.folder) as folder, _workers(benchmark, compute) as pool:
         arenas = [
             arena
             for dataset in benchmark.datasets
             for arena in _arenas(dataset, sources[dataset], settings, benchmark, Path(folder), tasks, priority)
         ]
         agenda = Agenda(arenas, benchmark.methods)
-        workers = _worker_count(benchmark, compute)
-        minutes = agenda.seconds / workers / 60
+        minutes = agenda.seconds / pool.count / 60
         logger.info(
-            "%d cells in %d processes: at most %.0f minutes, and calibration", agenda.cell_count, workers, minutes
+            "%d cells in %d processes: at most %.0f minutes, and calibration", agenda.cell_count, pool.count, minutes
         )
-        yield from _work(agenda, stored, workers)
+        yield from _work(agenda, stored, pool)
 
 
-def _work(agenda: Agenda, stored: ContentStore, workers: int) -> Iterator[JobResult]:
+def _workers(benchmark: BenchmarkParameters, compute: ComputeParameters) -> Workers | Cluster:
+    if benchmark.scheduler is None:
+        return Workers(_worker_count(benchmark, compute))
+    return Cluster(benchmark.scheduler)
+
+
+def _shared_folder(folder: str | None) -> tempfile.TemporaryDirectory[str]:
+    """Where workers find the data."""
+    if folder is None:
+        return temporary_folder()
+    try:
+        return tempfile.TemporaryDirectory(prefix="idbpd-benchmark-", dir=folder)
+    except OSError as error:
+        raise ConfigurationError(f"benchmark.folder = {folder!r} cannot be written: {error.strerror}") from error
+
+
+def _work(agenda: Agenda, stored: ContentStore, pool: Workers | Cluster) -> Iterator[JobResult]:
     ready: deque[Job] = deque(agenda.first())
     found_before = stored.keys()
     unused = set(found_before)
-    with Board(agenda.cell_count) as board, Workers(workers) as pool:
+    with Board(agenda.cell_count) as board:
         while ready or pool.busy:
             finished: list[tuple[Job, JobResult]] = []
             if ready and ready[0].key in found_before:

@@ -64,6 +64,8 @@ class BenchmarkParameters(ParameterBlock):
     large: LargeDataParameters
     tolerance: Positive
     workers: Annotated[int, Field(ge=1)] | Literal["auto"]
+    scheduler: str | None
+    folder: str | None
     run: str | None
 
     @field_validator("settings")

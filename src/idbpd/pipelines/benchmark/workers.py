@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 import torch
 
-from idbpd.experiment.benchmark_results import JobResult
+from idbpd.experiment.tracked.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.jobs import Job
 from idbpd.pipelines.benchmark.worker import execute
 
@@ -50,6 +50,11 @@ class Workers:
         self._stop()
 
     @property
+    def count(self) -> int:
+        """How many jobs run at the same time."""
+        return self._count
+
+    @property
     def free(self) -> bool:
         """Whether another job would start at once."""
         return not self._suspects and len(self._running) < self._count
@@ -61,7 +66,7 @@ class Workers:
 
     def submit(self, job: Job) -> None:
         """Start a job."""
-        self._running[self._pool.submit(_execute, job)] = job
+        self._running[self._pool.submit(attempt, job)] = job
 
     def finished(self) -> Iterator[Finished]:
         """Wait for the next jobs to end."""
@@ -107,7 +112,7 @@ def _die_with(sentinel: int) -> None:
     os._exit(1)
 
 
-def _execute(job: Job) -> JobResult:
+def attempt(job: Job) -> JobResult:
     """The result, or why there is none: an exception is turned into a failed result."""
     try:
         return execute(job)

@@ -10,21 +10,21 @@ from torch import Tensor, nn
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError, DataError
-from idbpd.experiment.calibration import ALL_TASKS, calibrate, weights_alone
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.durable_solve import Budget
-from idbpd.experiment.held_out import Evidence, judge_limits
+from idbpd.experiment.limits.calibration import ALL_TASKS, calibrate, weights_alone
+from idbpd.experiment.limits.held_out import Evidence, judge_limits
+from idbpd.experiment.limits.thresholds import Promise, promises_of
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import AUTO, CalibrationParameters, TrainingParameters, WeightDecaySearchParameters
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
-from idbpd.experiment.provenance import require_same
+from idbpd.experiment.records.content_store import ContentStore
+from idbpd.experiment.records.provenance import require_same
 from idbpd.experiment.shown import name_of, written
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget
+from idbpd.experiment.solving.stage import Stage
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.fingerprint import parts_sha256
-from idbpd.experiment.stage import Stage
-from idbpd.experiment.thresholds import Promise, promises_of
-from idbpd.experiment.validation import Parts, parts_to_choose_on
+from idbpd.experiment.splitting.validation import Parts, parts_to_choose_on
 from idbpd.mtl import MultiTaskData, guess_loss, is_better, measure_quality
 from idbpd.mtl.bounds import Verdict
 from idbpd.optim import IDBPD

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from idbpd.experiment.thresholds import Promise
+from idbpd.experiment.limits.thresholds import Promise
 
 # A limit that just holds on the validation part holds on another draw, the test part, half of the time. With this many
 # times the distance between value and bound it holds mostly.

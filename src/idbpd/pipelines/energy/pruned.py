@@ -8,15 +8,15 @@ import pandas as pd
 from torch import Tensor
 
 from idbpd.energy import largest, levels, only, silenced
-from idbpd.experiment.checkpoints import Checkpointing
-from idbpd.experiment.durable_solve import Budget, Timed
-from idbpd.experiment.endings import say_how_it_ended
-from idbpd.experiment.history import history_frame
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
-from idbpd.experiment.provenance import parameters_of
-from idbpd.experiment.stage import Stage
-from idbpd.experiment.thresholds import thresholds_of
+from idbpd.experiment.records.provenance import parameters_of
+from idbpd.experiment.solving.checkpoints import Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget, Timed
+from idbpd.experiment.solving.endings import say_how_it_ended
+from idbpd.experiment.solving.history import history_frame
+from idbpd.experiment.solving.stage import Stage
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD
 from idbpd.optim.restricted_oracle import RestrictedOracle
@@ -56,7 +56,7 @@ def without_dead_units(built: BuiltProblem, x: Tensor) -> Tensor:
 
 def fine_tune(stage: Stage, built: BuiltProblem, x: Tensor, thresholds: Mapping[str, float], budget: Budget) -> Timed:
     """Train the weights that are not zero; all others stay at zero. The solution is the whole point."""
-    restricted = RestrictedOracle(built.oracle, x, x.nonzero().flatten())
+    restricted = RestrictedOracle(built.oracle, x, x.nonzero().flatten(), preconditioner=True)
     start = {LEFT: x[x != 0]}
     timed = stage.solve(built._replace(oracle=restricted), thresholds, start, budget, IDBPD())
     whole = shaped(restricted.whole(weights_of(timed.solution)[LEFT]), built)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from idbpd.experiment.calibration import weights_alone
+from idbpd.experiment.limits.calibration import weights_alone
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.node_inputs import Bundle
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters, SplitParameters

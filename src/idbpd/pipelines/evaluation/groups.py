@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
-from idbpd.experiment.calibration import weights_alone
+from idbpd.experiment.limits.calibration import weights_alone
 from idbpd.experiment.shown import name_of, written
 from idbpd.mtl import HEADLINE, GroupQuality, measure_constant_by_group, measure_groups
 from idbpd.pipelines.evaluation.compared import ALONE, EQUAL, Assessment

@@ -2,9 +2,9 @@
 
 from kedro.pipeline import Node, Pipeline
 
-from idbpd.experiment.certify import certify
 from idbpd.experiment.export import export
 from idbpd.experiment.headline import overview, state_verdict
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.node_inputs import EXPERIMENT, Unbundled
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.groups import compare_groups

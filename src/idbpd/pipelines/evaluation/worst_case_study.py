@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.held_out import BOOTSTRAP_SEED, CONFIDENCE
+from idbpd.experiment.limits.held_out import BOOTSTRAP_SEED, CONFIDENCE
 from idbpd.mtl import Criterion, Task
 from idbpd.mtl.bounds import worst_case_bound
 from idbpd.mtl.quality import task_logits

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
-from idbpd.experiment.benchmark_results import BenchmarkCell
+from idbpd.experiment.tracked.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.tables import as_frame
 
 PROBLEM = ["dataset", "setting", "seed"]

@@ -10,17 +10,17 @@ from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.durable_solve import Budget, Timed
-from idbpd.experiment.endings import say_how_it_ended
 from idbpd.experiment.fixed_weights import with_fixed_weights
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
-from idbpd.experiment.provenance import parameters_of
+from idbpd.experiment.records.provenance import parameters_of
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget, Timed
+from idbpd.experiment.solving.endings import say_how_it_ended
+from idbpd.experiment.solving.stage import Stage
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.stage import Stage
-from idbpd.experiment.thresholds import thresholds_of
-from idbpd.experiment.validation import Parts, divided_again
+from idbpd.experiment.splitting.validation import Parts, divided_again
 from idbpd.mtl import MultiTaskData, own_parameters
 from idbpd.optim import IDBPD
 from idbpd.optim.restricted_oracle import RestrictedOracle

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -32,6 +32,15 @@ class Candidate(NamedTuple):
     def score(self) -> float:
         """The mean of these shares: tasks with losses of different size count the same. Less is better."""
         return sum(self.ratios.values()) / len(self.ratios)
+
+    def no_worse_than_guesses(self, tasks: Collection[str]) -> "Candidate":
+        """The same, but that some tasks, where they are worse than a constant guess, are as bad as one."""
+        worse = {task for task in tasks if 1 < self.ratios[task] < math.inf}
+        losses = {task: self.guesses[task] if task in worse else loss for task, loss in self.worst_case_losses.items()}
+        values = {
+            task: [0.0] * len(of_task) if task in worse else of_task for task, of_task in self.pseudo_values.items()
+        }
+        return self._replace(worst_case_losses=losses, pseudo_values=values)
 
     def score_error(self, other: "Candidate") -> float:
         """The standard error of the difference to the score of another candidate on the same validation part.

@@ -4,9 +4,9 @@ Without decay, a strong solver learns the noise of the training data. With too m
 worst cases on the validation part are least.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from idbpd.experiment.thresholds import GUESSING
+from idbpd.experiment.limits.thresholds import GUESSING
 from idbpd.pipelines.weight_decay.candidate import Candidate
 
 # Scores that differ by less than this share count as equal,
@@ -59,6 +59,18 @@ def choose(candidates: Sequence[Candidate]) -> Candidate:
         key=lambda candidate: candidate.weight_decay,
         default=best,
     )
+
+
+def choose_for_training(candidates: Sequence[Candidate], learnable: Collection[str]) -> Candidate:
+    """The choice for all tasks together, of which some limited ones can be learnt alone (``learnable``).
+
+    Such a task counts as a guess where it is worse than one. The search has no limits, and limited tasks have more
+    weight in it than in training: there, a rare event learnt so much noise that the best decay was one with which the
+    other tasks learnt nothing. A task that cannot be learnt counts in full: its limit is that of a guess, and no model
+    that learns noise keeps it on unseen data.
+    """
+    chosen = choose([one.no_worse_than_guesses(learnable) for one in candidates])
+    return next(one for one in candidates if one.weight_decay == chosen.weight_decay)
 
 
 def least(candidates: Sequence[Candidate]) -> Candidate:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.devices import resolve_device
+from idbpd.experiment.limits.thresholds import GUESSING
+from idbpd.experiment.machine.devices import resolve_device
 from idbpd.experiment.network import build_network
 from idbpd.experiment.node_inputs import Bundle
 from idbpd.experiment.parameters import (
@@ -20,11 +20,11 @@ from idbpd.experiment.parameters import (
     WeightDecaySearchParameters,
 )
 from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
-from idbpd.experiment.progress import Progress
-from idbpd.experiment.provenance import code_sha256, surroundings, tensors_sha256
+from idbpd.experiment.records.content_store import ContentStore
+from idbpd.experiment.records.provenance import code_sha256, surroundings, tensors_sha256
+from idbpd.experiment.solving.progress import Progress
 from idbpd.experiment.splitting.fingerprint import parts_sha256
-from idbpd.experiment.thresholds import GUESSING
-from idbpd.experiment.validation import Parts
+from idbpd.experiment.splitting.validation import Parts
 from idbpd.mtl import Criteria, guess_loss, sample_losses
 from idbpd.mtl.bounds.jackknife import pseudo_values, random_blocks
 from idbpd.optim import IDBPD, solve

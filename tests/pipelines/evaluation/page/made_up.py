@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from idbpd.experiment.node_warnings import NodeWarnings
+from idbpd.experiment.records.node_warnings import NodeWarnings
 from idbpd.pipelines.evaluation.groups import COLUMNS
 from idbpd.pipelines.evaluation.page import write_report
 from idbpd.pipelines.evaluation.verdicts import BETTER, GUESS

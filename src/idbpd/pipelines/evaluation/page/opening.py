@@ -3,10 +3,10 @@
 import math
 
 from idbpd.experiment.headline import found_of_priority
+from idbpd.experiment.limits.thresholds import Promise
 from idbpd.experiment.page.judged_limit import NOT_CHECKED, SYMBOLS, Limit, css_of, verdict_heading
 from idbpd.experiment.page.markup import Markup, counted, element, joined, listed, name, text
 from idbpd.experiment.shown import name_of, written
-from idbpd.experiment.thresholds import Promise
 from idbpd.mtl import is_better
 from idbpd.mtl.bounds import Verdict
 from idbpd.pipelines.evaluation.compared import ALONE
