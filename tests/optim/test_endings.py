@@ -83,7 +83,7 @@ def test_an_objective_without_a_lower_bound(name: str, dtype: torch.dtype) -> No
 
     assert solution.status is Status.DIVERGED
     assert solution.kkt.infeasibility <= 1e-6
-    assert solution.f < -1e6
+    assert solution.f < -1e5  # how far it gets depends on the last digits, and these on the processor
     assert_finite(solution)
     assert bool(solution.history.f.isfinite().all())
 
