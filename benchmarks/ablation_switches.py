@@ -315,9 +315,15 @@ SWITCHES = [
     Switch(
         "reset_metric",
         "a search that finds nothing is not repeated without the learnt metric",
-        Expression(method.IDBPD, "step", "state.in_metric.metric.steps.shape[0] == 0", "True"),
+        Expression(method.IDBPD, "step", "state.in_metric.metric.steps.shape[0] > 0", "False"),
         EVERYWHERE,
         data=True,
+    ),
+    Switch(
+        "rows_at_last",
+        "rows that leave no descent and give no certificate stay",
+        Expression(method.IDBPD, "step", "may_forget_rows(state)", "False"),
+        KINKS,
     ),
     Switch(
         "reset_at_kinks",
