@@ -2,19 +2,27 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
+from unittest import mock
 
 import torch
 from tests.optim.accelerator import Accelerator, Remote
-from tests.optim.bank import CASES, KINKS, Case
+from tests.optim.bank import CASES, KINKS, Case, Kink
+from tests.optim.bank.hock_schittkowski import Published, both, bounds, equalities
+from tests.optim.bank.large import LARGE, random_semi_infinite
+from tests.optim.bank.worst_cases import HIDDEN, Hidden, is_false
 from tests.optim.test_endings import INFEASIBLE
+from tests.optim.test_scaling import in_other_units
 from tests.optim.test_solve_bank import gradient_of, reference
 from torch import Tensor
 
 from idbpd.optim import Constraint, Problem, Solution, Status, solve
+from idbpd.optim.inner import known_numbers
 
 RANDOM = 40  # small problems made at random
+SEMI_INFINITE = 8
+UNITS = ((1e-7, 1, 1), (1, 1e-6, 1), (1, 1, 1e3))  # factors of f and of g, and the spread of the sizes of variables
 
 Function = Callable[[Tensor], Tensor]
 
@@ -55,40 +63,85 @@ def _is_near(x: Tensor, answer: Sequence[float], distance: float) -> bool:
     return bool((x.double() - torch.tensor(answer).double()).abs().amax() <= distance)
 
 
-def _float64() -> Iterator[tuple[str, Outcome]]:
-    for at, case in enumerate(CASES):
-        for i, start in enumerate(case.starts):
-            found = solve(case.problem, torch.tensor(start, dtype=torch.float64), max_steps=500)
-            yield f"{case.name}-{i}", Outcome(_is_right(at, case, start, found), found.evaluations)
+class Small(NamedTuple):
+    """A run on a small problem."""
+
+    variables: int
+    run: Callable[[], Outcome]
 
 
-def _float32() -> Iterator[tuple[str, Outcome]]:
-    for case in CASES:
-        if case.single:
-            found = solve(case.problem, torch.tensor(case.starts[0]).float(), max_steps=500, tolerance=1e-4)
-            x = torch.as_tensor(found.x).to(torch.float64)
-            right = found.status is Status.CONVERGED and all(float(g(x)) <= 3e-4 for g in case.g)
-            if case.x is not None and case.convex:
-                right = right and _is_near(x, case.x, 1e-2 * max(1.0, math.hypot(*case.x)))
-            yield case.name, Outcome(right, found.evaluations)
+def _solved(case: Case, at: int, start: Sequence[float]) -> Outcome:
+    found = solve(case.problem, torch.tensor(start, dtype=torch.float64), max_steps=500)
+    return Outcome(_is_right(at, case, start, found), found.evaluations)
 
 
-def _kinks() -> Iterator[tuple[str, Outcome]]:
-    for kink in KINKS:
-        for i, start in enumerate(kink.starts):
-            found = solve(kink.problem, torch.tensor(start, dtype=torch.float64), max_steps=500)
-            right = found.status is Status.CONVERGED and _is_near(torch.as_tensor(found.x), kink.x, 1e-5)
-            multipliers = torch.tensor(kink.multipliers).double()
-            right = right and bool(((found.multipliers - multipliers).abs() <= 1e-4).all())
-            yield f"{kink.name}-{i}", Outcome(right, found.evaluations)
+def _solved_in_float32(case: Case) -> Outcome:
+    found = solve(case.problem, torch.tensor(case.starts[0]).float(), max_steps=500, tolerance=1e-4)
+    x = torch.as_tensor(found.x).to(torch.float64)
+    right = found.status is Status.CONVERGED and all(float(g(x)) <= 3e-4 for g in case.g)
+    if case.x is not None and case.convex:
+        right = right and _is_near(x, case.x, 1e-2 * max(1.0, math.hypot(*case.x)))
+    return Outcome(right, found.evaluations)
 
 
-def _infeasible() -> Iterator[tuple[str, Outcome]]:
-    for name, (problem, least) in INFEASIBLE.items():
-        for i, start in enumerate(([2, 1], [-5, 0.5], [0, 0])):
-            found = solve(problem, torch.tensor(start, dtype=torch.float64), max_steps=500)
-            right = found.status is Status.INFEASIBLE and abs(found.kkt.infeasibility - least) <= 1e-4 * least
-            yield f"{name}-{i}", Outcome(right, found.evaluations)
+def _solved_at_a_kink(kink: Kink, start: Sequence[float]) -> Outcome:
+    found = solve(kink.problem, torch.tensor(start, dtype=torch.float64), max_steps=500)
+    right = found.status is Status.CONVERGED and _is_near(torch.as_tensor(found.x), kink.x, 1e-5)
+    multipliers = torch.tensor(kink.multipliers).double()
+    return Outcome(right and bool(((found.multipliers - multipliers).abs() <= 1e-4).all()), found.evaluations)
+
+
+def _solved_in_tensors(kink: Kink, start: Sequence[float]) -> Outcome:
+    """A kink as those of larger problems are: without second derivatives, and rows that come by null steps alone."""
+    with mock.patch.object(known_numbers, "number_term", return_value=None):
+        return _solved_at_a_kink(kink, start)
+
+
+def _found_infeasible(problem: Problem, least: float, start: Sequence[float]) -> Outcome:
+    found = solve(problem, torch.tensor(start, dtype=torch.float64), max_steps=500)
+    right = found.status is Status.INFEASIBLE and abs(found.kkt.infeasibility - least) <= 1e-4 * least
+    return Outcome(right, found.evaluations)
+
+
+def _solved_within_bounds(case: Published) -> Outcome:
+    found = solve(case.problem, torch.tensor(case.start, dtype=torch.float64), max_steps=500)
+    right = found.status is Status.CONVERGED and abs(found.f - case.f) <= case.accuracy * (1 + abs(case.f))
+    return Outcome(right, found.evaluations)
+
+
+def _solved_semi_infinite(problem: Problem, start: Tensor) -> Outcome:
+    found = solve(problem, start, max_steps=200)
+    return Outcome(found.status is Status.CONVERGED, found.evaluations)
+
+
+def _solved_large(name: str) -> Outcome:
+    problem, start, least = LARGE[name]()
+    found = solve(problem, start, max_steps=200)
+    return Outcome(found.status is Status.CONVERGED and abs(found.f - least) <= 1e-6 * (1 + least), found.evaluations)
+
+
+def _answered_honestly(case: Hidden) -> Outcome:
+    found = solve(case.problem, torch.tensor(case.start, dtype=torch.float64), max_steps=300)
+    right = not is_false(case, found) and found.status is (Status.CONVERGED if case.solved else Status.LOCAL)
+    if case.answer is not None:
+        right = right and abs(found.f - case.answer) <= 1e-5 * (1 + abs(case.answer))
+    return Outcome(right, found.evaluations)
+
+
+@cache
+def _least(at: int) -> float:
+    return solve(CASES[at].problem, torch.tensor(CASES[at].starts[0], dtype=torch.float64), max_steps=500).f
+
+
+def _solved_in_units(at: int, of_f: float, of_g: float, spread: float) -> Outcome:
+    """A case of the bank in other units."""
+    case = CASES[at]
+    start = torch.tensor(case.starts[0], dtype=torch.float64)
+    d = start.numel()
+    sizes = torch.logspace(-1, 1, d, base=spread, dtype=torch.float64) if d > 1 else start.new_tensor([spread])
+    found = solve(in_other_units(case, of_f, of_g, sizes), start * sizes, max_steps=500)
+    error = abs(found.f / of_f - _least(at)) / (1 + abs(_least(at)))
+    return Outcome(error <= 1e-4 and bool((found.g / of_g <= 1e-4).all()), found.evaluations)
 
 
 def random_problem(seed: int) -> tuple[Problem, Tensor]:
@@ -136,26 +189,71 @@ def random_problem(seed: int) -> tuple[Problem, Tensor]:
     return Problem(objective(), constraints=constraints), inside + (0.1, 3.0, 30.0)[choose(3)] * draw(n)
 
 
-def _random() -> Iterator[tuple[str, Outcome]]:
+def _solved_at_random(seed: int) -> Outcome:
     """Right is a KKT point; where there are several, any."""
-    for seed in range(RANDOM):
-        problem, start = random_problem(seed)
-        found = solve(problem, start, max_steps=150)
-        yield str(seed), Outcome(found.status is Status.CONVERGED, found.evaluations)
+    problem, start = random_problem(seed)
+    found = solve(problem, start, max_steps=150)
+    return Outcome(found.status is Status.CONVERGED, found.evaluations)
 
 
-def _waits() -> Iterator[tuple[str, Outcome]]:
+def _waits(case: Case) -> Outcome:
     """How often a run waits for the device, in place of its evaluations."""
-    for case in CASES[::3]:
-        with Accelerator() as accelerator:
-            start = Remote(torch.tensor(case.starts[0], dtype=torch.float64))
-            found = solve(case.problem, start, max_steps=200)
-        yield case.name, Outcome(found.status is Status.CONVERGED, accelerator.crossings)
+    with Accelerator() as accelerator:
+        start = Remote(torch.tensor(case.starts[0], dtype=torch.float64))
+        found = solve(case.problem, start, max_steps=200)
+    return Outcome(found.status is Status.CONVERGED, accelerator.crossings)
 
 
-BANK = {"float64": _float64, "float32": _float32, "kinks": _kinks, "infeasible": _infeasible, "random": _random}
+def _float64() -> Iterator[tuple[str, Small]]:
+    for at, case in enumerate(CASES):
+        for i, start in enumerate(case.starts):
+            yield f"{case.name}-{i}", Small(len(start), partial(_solved, case, at, start))
 
 
-def measure_bank(group: str) -> dict[str, Outcome]:
-    """Every run of a group."""
-    return dict({**BANK, "waits": _waits}[group]())
+def _kinks(solved: Callable[[Kink, Sequence[float]], Outcome]) -> Iterator[tuple[str, Small]]:
+    for kink in KINKS:
+        for i, start in enumerate(kink.starts):
+            yield f"{kink.name}-{i}", Small(len(start), partial(solved, kink, start))
+
+
+def _infeasible() -> Iterator[tuple[str, Small]]:
+    for name, (problem, least) in INFEASIBLE.items():
+        for i, start in enumerate(([2, 1], [-5, 0.5], [0, 0])):
+            yield f"{name}-{i}", Small(2, partial(_found_infeasible, problem, least, start))
+
+
+def _semi_infinite() -> Iterator[tuple[str, Small]]:
+    for seed in range(SEMI_INFINITE):
+        problem, start = random_semi_infinite(seed)
+        yield f"random {seed}", Small(start.numel(), partial(_solved_semi_infinite, problem, start))
+    for name in ("goffin", "box over a simplex", "l1 ball", "l1 ball of 100"):
+        yield name, Small(LARGE[name]().start.numel(), partial(_solved_large, name))
+
+
+def _units() -> Iterator[tuple[str, Small]]:
+    for at, case in enumerate(CASES):
+        if case.x is not None and case.convex:
+            for units in UNITS:
+                yield f"{case.name} {units}", Small(len(case.starts[0]), partial(_solved_in_units, at, *units))
+
+
+BANK: dict[str, dict[str, Small]] = {
+    "float64": dict(_float64()),
+    "float32": {
+        case.name: Small(len(case.starts[0]), partial(_solved_in_float32, case)) for case in CASES if case.single
+    },
+    "kinks": dict(_kinks(_solved_at_a_kink)),
+    "tensors": dict(_kinks(_solved_in_tensors)),
+    "infeasible": dict(_infeasible()),
+    "random": {
+        str(seed): Small(random_problem(seed)[1].numel(), partial(_solved_at_random, seed)) for seed in range(RANDOM)
+    },
+    "bounds": {
+        case.name: Small(len(case.start), partial(_solved_within_bounds, case))
+        for case in (*equalities(), *bounds(), *both())
+    },
+    "semi_infinite": dict(_semi_infinite()),
+    "hidden": {case.name: Small(len(case.start), partial(_answered_honestly, case)) for case in HIDDEN},
+    "units": dict(_units()),
+    "waits": {case.name: Small(len(case.starts[0]), partial(_waits, case)) for case in CASES[::3]},
+}

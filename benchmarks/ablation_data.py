@@ -12,8 +12,9 @@ from kedro.framework.startup import bootstrap_project
 
 from idbpd.datasets.table import StoredFeatures
 from idbpd.datasets.table_checks import as_table
-from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.compute_parameters import ComputeParameters
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     FeatureParameters,
@@ -24,7 +25,6 @@ from idbpd.experiment.parameters import (
 from idbpd.experiment.problem import Experiment
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
-from idbpd.experiment.thresholds import thresholds_of
 from idbpd.optim import Record, solve
 
 PROJECT = Path(__file__).parents[1]
@@ -40,6 +40,7 @@ class Setting:
     slack: float
     test_fraction: float
     start: str
+    preconditioner: bool  # whether limits are calibrated in the metric of the layers
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,13 @@ class Size:
 
 
 SETTINGS = {
-    "product": Setting(0.1, 1e-3, 0.1, 0.2, "calibrated"),
-    "paper": Setting(1e-3, 0.0, 0.0, 0.0, "random"),
-    "random": Setting(0.1, 1e-3, 0.1, 0.2, "random"),  # the product's from random weights; only where asked for
+    "product": Setting(0.1, 1e-3, 0.1, 0.2, "calibrated", preconditioner=True),
+    "paper": Setting(1e-3, 0.0, 0.0, 0.0, "random", preconditioner=False),
+    "random": Setting(
+        0.1, 1e-3, 0.1, 0.2, "random", preconditioner=True
+    ),  # the product's from random weights; only where asked for
 }
-SMALL, LARGE = Size(500, 500, 500, 500), Size(60, 60, 60, 60, 4000)
+SMALL, LARGE = Size(200, 200, 200, 500), Size(40, 40, 40, 60, 3000)
 DATA = {"multi_digits": SMALL, "chd49": SMALL, "yeast": SMALL, "20ng": LARGE, "multi_mnist": LARGE,
         "multi_fashion": LARGE}  # fmt: skip
 SEEDS = (0, 1, 2)
@@ -105,7 +108,12 @@ def prepared(dataset: str, setting: str, seed: int, folder: Path) -> dict[str, A
         chosen, size = SETTINGS[setting], DATA[dataset]
         splitting = SplitParameters(test_fraction=chosen.test_fraction, seed=0)
         train, *_, fingerprint = split(_table(dataset), Division(splitting, FeatureParameters(scaling="none")))
-        rules = CalibrationParameters(slack=chosen.slack, max_steps=size.calibration_steps, tolerance=3e-4)
+        rules = CalibrationParameters(
+            slack=chosen.slack,
+            max_steps=size.calibration_steps,
+            tolerance=3e-4,
+            preconditioner=chosen.preconditioner,
+        )
         threshold, weights, _ = calibrate(train, rules, _experiment(chosen, seed, fingerprint))
         folder.mkdir(parents=True, exist_ok=True)
         torch.save({"train": train, "threshold": thresholds_of(threshold), "weights": weights}, file)

@@ -13,11 +13,11 @@ from statistics import median
 
 import torch
 
-from idbpd.experiment.checkpoints import SHARE_OF_TIME, StageCheckpoint
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.durable_solve import Budget, solve_durably, solve_settings
 from idbpd.experiment.parameters import CheckpointParameters, ModelParameters, ProblemParameters
 from idbpd.experiment.problem import build_problem
+from idbpd.experiment.solving.checkpoints import SHARE_OF_TIME, StageCheckpoint
+from idbpd.experiment.solving.durable_solve import Budget, solve_durably, solve_settings
 from idbpd.mtl import MultiTaskData, Task
 from idbpd.optim import IDBPD, RunState
 

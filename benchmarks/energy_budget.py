@@ -26,10 +26,9 @@ from benchmarks.unseen_data import parameters, sampled
 from torch import Tensor
 
 from idbpd.energy import narrowed, verified_energy
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.durable_solve import Budget
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,
@@ -38,13 +37,14 @@ from idbpd.experiment.parameters import (
     ProblemSettings,
     SplitParameters,
     TrainingParameters,
+    WeightDecaySearchParameters,
 )
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS
+from idbpd.experiment.solving.durable_solve import Budget
+from idbpd.experiment.solving.stage import Stage
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
-from idbpd.experiment.stage import Stage
-from idbpd.experiment.thresholds import thresholds_of
-from idbpd.experiment.validation import WeightDecaySearchParameters
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.pipelines.energy.budgeted import flat
 from idbpd.pipelines.energy.certified import certify_pruned, worst_residual

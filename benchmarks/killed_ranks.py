@@ -17,8 +17,8 @@ import torch
 from tests.pipelines.small_tasks import COMPUTE, EXPERIMENT, small_tasks
 
 from idbpd.experiment.compute_parameters import DistributedParameters
-from idbpd.experiment.provenance import tensors_sha256
 from idbpd.experiment.ranks.team import dismiss, team_of
+from idbpd.experiment.records.provenance import tensors_sha256
 from idbpd.optim import Record, solve
 
 KILLS, STEPS = 10, 60

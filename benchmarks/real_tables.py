@@ -1,4 +1,7 @@
-"""Real data sets with two or three tasks each, for benchmarks: scikit-learn's bundled ones, and published files."""
+"""Real data sets with two or three tasks each, for benchmarks: scikit-learn's bundled ones, and published files.
+
+And one that is made up, which no benchmark takes unless it is named (`MADE_UP`).
+"""
 
 import os
 import tempfile
@@ -6,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn import datasets
 
@@ -20,8 +24,12 @@ def _bundled(load: Callable[..., Any], tasks: dict[str, Any], **columns: Callabl
     frame = load(as_frame=True).frame
     for name, made in columns.items():
         frame[name] = made(frame)
+    return _as_a_file(frame, tasks)
+
+
+def _as_a_file(frame: pd.DataFrame, tasks: dict[str, Any]) -> TaskTable:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{load.__name__}.csv"
+        path = Path(folder) / "table.csv"
         frame.to_csv(path, index=False)
         return TabularDataset(filepath=str(path), tasks=tasks).load()
 
@@ -54,6 +62,23 @@ def _composed(folder: str) -> TaskTable:
     return ComposedImagesDataset(images=images, classes=classes, pairs=4000, offset=8, groups=10, seed=0).load()
 
 
+def _rare_event() -> TaskTable:
+    """A price with a heavy tail, a segment of twelve, and an event in 2 to 3 % of the rows."""
+    random, rows = np.random.default_rng(0), 1800
+    numbers, region = random.normal(size=(rows, 6)), random.choice(list("abcdef"), rows)
+    middle = np.exp(2.5 + 0.5 * numbers[:, 0] + 0.3 * numbers[:, 1] + 0.2 * (region == "a"))
+    frame = pd.DataFrame(numbers.round(3), columns=[f"x{at}" for at in range(6)])
+    frame["region"] = region
+    frame["price"] = (middle * (1 + 0.5 * random.pareto(2.5, rows))).round(2)
+    utilities = numbers @ random.normal(size=(6, 12)) + random.gumbel(size=(rows, 12))
+    frame["segment"] = [f"s{at}" for at in utilities.argmax(axis=1)]
+    chance = 1 / (1 + np.exp(5 - 1.3 * numbers[:, 2] - numbers[:, 0]))
+    frame["event"] = np.where(random.random(rows) < chance, "yes", "no")
+    return _as_a_file(frame, {"price": "price", "segment": "segment", "event": "event"})
+
+
+MADE_UP: dict[str, Callable[[], TaskTable]] = {"rare_event": _rare_event}
+
 TABLES: dict[str, Callable[[], TaskTable]] = {
     "breast_cancer": lambda: _bundled(
         datasets.load_breast_cancer, {"malignant": {"column": "target", "positive": "0"}, "radius": "worst radius"}
@@ -82,4 +107,4 @@ TABLES: dict[str, Callable[[], TaskTable]] = {
 
 def table_of(name: str) -> TaskTable:
     """The table of that name."""
-    return TABLES[name]()
+    return (TABLES | MADE_UP)[name]()

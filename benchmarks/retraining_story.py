@@ -92,7 +92,7 @@ class Clinic:
         """Copy the program, not the results."""
         self.folder = folder
         self._run = run
-        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "local")
+        ignored = shutil.ignore_patterns("*.egg-info", "local")
         for part in ("src", "conf"):
             shutil.copytree(PROJECT / part, folder / part, ignore=ignored)
         for file in ("pyproject.toml", "requirements.lock", ".telemetry"):

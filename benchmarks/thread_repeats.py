@@ -3,8 +3,8 @@
     PYTHONPATH=src python benchmarks/thread_repeats.py [runs] [processes that keep the machine busy]
 
 25 runs share a process, while other processes keep all cores busy. *As torch has it* sets the number of threads only;
-*fixed* is what `kedro run` does (`experiment/computing`). ``OMP_DYNAMIC=true`` provokes differences: OpenMP then
-takes fewer threads the higher the load of the last 15 minutes. The times that follow are those of evaluations with
+*fixed* is what `kedro run` does (`experiment/machine/computing`). ``OMP_DYNAMIC=true`` provokes differences: OpenMP
+then takes fewer threads the higher the load of the last 15 minutes. The times that follow are those of evaluations with
 gradients without that load, the settings in turns, the least of several.
 """
 
@@ -19,7 +19,7 @@ from contextlib import nullcontext
 import torch
 from torch import nn
 
-from idbpd.experiment.computing import computing
+from idbpd.experiment.machine.computing import computing
 from idbpd.mtl import (
     CrossEntropy,
     MultiTaskData,

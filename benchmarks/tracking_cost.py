@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from idbpd.datasets import ComposedDigitsDataset
-from idbpd.experiment.calibration import calibrate
 from idbpd.experiment.compute_parameters import ComputeParameters
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     FeatureParameters,
@@ -28,7 +29,6 @@ from idbpd.experiment.parameters import (
 from idbpd.experiment.problem import Experiment
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
-from idbpd.experiment.thresholds import thresholds_of
 from idbpd.optim import IDBPD, solve
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.logging import history

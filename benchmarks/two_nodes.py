@@ -62,8 +62,8 @@ def solve_here(folder: str, steps: int) -> None:
 
     from idbpd.errors import RanksError  # noqa: PLC0415
     from idbpd.experiment.compute_parameters import DistributedParameters  # noqa: PLC0415
-    from idbpd.experiment.provenance import tensors_sha256  # noqa: PLC0415
     from idbpd.experiment.ranks.team import dismiss  # noqa: PLC0415
+    from idbpd.experiment.records.provenance import tensors_sha256  # noqa: PLC0415
     from idbpd.optim import solve  # noqa: PLC0415
 
     torch.manual_seed(7)

@@ -35,9 +35,9 @@ from benchmarks.real_tables import TABLES, table_of
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.certify import certify
 from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.fixed_weights import with_fixed_weights
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,
@@ -46,11 +46,11 @@ from idbpd.experiment.parameters import (
     ProblemSettings,
     SplitParameters,
     TrainingParameters,
+    WeightDecaySearchParameters,
 )
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
-from idbpd.experiment.validation import WeightDecaySearchParameters
 from idbpd.mtl import Task, TaskQuality, measure_quality
 from idbpd.optim import IDBPD, solve
 from idbpd.pipelines.calibration.nodes import calibrate_with_reserve, settle_reserve

@@ -1,7 +1,7 @@
 """Every test starts with the same random seed and computes deterministically."""
 
 import os
-import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 # Hypothesis draws the same examples on every machine.
 hypothesis.settings.register_profile("repeatable", derandomize=True)
 hypothesis.settings.load_profile("repeatable")
+
+# Compiled code is kept, also where the environment says otherwise. Without it every worker, and every process that a
+# test starts, would compile the program and the asserts of the tests anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Kedro and MLflow send no usage data.
 os.environ["DO_NOT_TRACK"] = "true"
@@ -64,9 +69,8 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tracked_project(project: "KedroProject", database: Path) -> "KedroProject":
+def tracked_project(tmp_path: Path, database: Path) -> "KedroProject":
     """A project whose store has its tables already."""
-    folder = project.data / "09_tracking"
-    folder.mkdir(parents=True)
-    shutil.copy(database, folder)
-    return project
+    from tests.kedro_project import KedroProject  # noqa: PLC0415 - Kedro and MLflow take seconds to import
+
+    return KedroProject.copied_to(tmp_path / "project", database)

@@ -3,6 +3,7 @@
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -35,14 +36,20 @@ class KedroProject:
         self.path = path
 
     @classmethod
-    def copied_to(cls, path: Path) -> "KedroProject":
-        """Copy the project, with its compiled code, which saves every process that starts in it the time to compile."""
+    def copied_to(cls, path: Path, database: Path | None = None) -> "KedroProject":
+        """Copy the project, with its compiled code, which saves every process that starts in it the time to compile.
+
+        With a database that has its tables already, the first run saves the time to make them.
+        """
         ignored = shutil.ignore_patterns("*.egg-info", "local")
         for folder in ("src", "conf"):
             shutil.copytree(PROJECT / folder, path / folder, ignore=ignored)
         (path / "conf" / "local").mkdir()
         for file in ("pyproject.toml", "requirements.lock", ".telemetry"):
             shutil.copy(PROJECT / file, path)
+        if database is not None:
+            (path / DATABASE).parent.mkdir(parents=True)
+            shutil.copy(database, path / DATABASE)
         return cls(path)
 
     @property
@@ -72,6 +79,7 @@ class KedroProject:
         """Run a command in this process, whatever its exit code will be."""
         with pytest.MonkeyPatch.context() as patch, _logged_to_output():
             patch.chdir(self.path)
+            patch.setattr(sys, "argv", ["kedro", *_with_params(arguments, params)])  # a run tracks its command
             for name in STEERING:
                 patch.delenv(name, raising=False)
             # With this set a command leaves the logging of this process alone.
@@ -107,14 +115,16 @@ class KedroProject:
     ) -> Iterator[subprocess.Popen[str]]:
         """Start a command in a process of its own, for a test that does something to it; at the end it is gone."""
         inherited = {name: value for name, value in os.environ.items() if name not in STEERING}
-        with subprocess.Popen(
-            [sys.executable, "-m", module, *_with_params(arguments, params)],
-            cwd=cwd or self.path,
-            env={**inherited, "PYTHONPATH": str(self.path / "src"), **(environment or {})},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
+        with _interruptible():
+            process = subprocess.Popen(
+                [sys.executable, "-m", module, *_with_params(arguments, params)],
+                cwd=cwd or self.path,
+                env={**inherited, "PYTHONPATH": str(self.path / "src"), **(environment or {})},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        with process:
             try:
                 yield process
             finally:
@@ -137,6 +147,18 @@ def read_until(process: subprocess.Popen[str], start: str) -> str:
         if line.startswith(start):
             return printed
     raise AssertionError(f"no line starts with {start!r}:\n{printed}")
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Processes that start in here obey Ctrl-C. A script lets what it starts in the background ignore it, and children
+    inherit that; a handler of our own is not inherited.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _with_params(arguments: tuple[str, ...], params: str) -> list[str]:

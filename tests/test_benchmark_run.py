@@ -2,6 +2,7 @@
 
 import re
 import signal
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -56,8 +57,8 @@ def _break_a_method(project: KedroProject) -> None:
 
 
 @pytest.fixture(scope="module")
-def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    project = KedroProject.copied_to(tmp_path_factory.mktemp("benchmark") / "project")
+def benchmark(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Benchmark:
+    project = KedroProject.copied_to(tmp_path_factory.mktemp("benchmark") / "project", database)
     generator = np.random.default_rng(0)
     labels = np.tile(np.eye(2, dtype=int)[generator.integers(0, 2, 60)], 2)
     table = pd.DataFrame(generator.normal(size=(60, 3)), columns=["x", "y", "z"])

@@ -60,9 +60,9 @@ class Finished(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    project = _shop(KedroProject.copied_to(tmp_path_factory.mktemp("energy") / "project"))
-    return Finished(project, project.kedro_process(*ENERGY, params=FAST))
+def finished(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Finished:
+    project = _shop(KedroProject.copied_to(tmp_path_factory.mktemp("energy") / "project", database))
+    return Finished(project, project.kedro(*ENERGY, params=FAST))
 
 
 def test_the_verdict_on_the_budget_comes_first(finished: Finished) -> None:

@@ -6,6 +6,7 @@ The files are those of `tests/extensions`; the lines are below.
 import json
 import re
 import shutil
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -60,7 +61,7 @@ EXTENSIONS = (
         ("    holds_on_unseen,\n", "    miss_rate,\n"),
     ),
 )
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.xdist_group("extensions"), pytest.mark.slow]
 TEMPERATURE, WEIGHT_DECAY = 0.5, 1e-3
 PARAMETERS = (
     "dataset=small,training.method=plain_descent,methods.plain_descent.rate=0.05",
@@ -70,9 +71,9 @@ PARAMETERS = (
 
 
 @pytest.fixture(scope="module")
-def extended(tmp_path_factory: pytest.TempPathFactory) -> KedroProject:
+def extended(tmp_path_factory: pytest.TempPathFactory, database: Path) -> KedroProject:
     """A copy of the project with all four, in which a retraining has been run."""
-    project = KedroProject.copied_to(tmp_path_factory.mktemp("extended") / "project")
+    project = KedroProject.copied_to(tmp_path_factory.mktemp("extended") / "project", database)
     package = project.path / "src" / "idbpd"
     for extension in EXTENSIONS:
         shutil.copy(PROJECT / "tests" / "extensions" / extension.file, package / extension.folder)
@@ -134,7 +135,7 @@ def test_the_report_draws_the_new_method_in_its_colour(extended: KedroProject) -
     program = """
 import numpy, pandas
 from idbpd.baselines import METHODS, grid
-from idbpd.experiment.benchmark_results import BenchmarkCell
+from idbpd.experiment.tracked.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.figures import draw_figures
 names = ("step", "seconds", "objective", "infeasibility", "best_stationarity", "best_slackness", "feasible_objective")
 history = pandas.DataFrame({name: numpy.arange(1.0, 4.0) for name in names})

@@ -53,8 +53,8 @@ class Finished(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    project = _shop(KedroProject.copied_to(tmp_path_factory.mktemp("frontier") / "project"))
+def finished(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Finished:
+    project = _shop(KedroProject.copied_to(tmp_path_factory.mktemp("frontier") / "project", database))
     return Finished(project, project.kedro_process(*FRONTIER, params=PARAMS))
 
 

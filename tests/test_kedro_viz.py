@@ -15,6 +15,8 @@ from kedro_viz.models.flowchart.nodes import DataNode
 from idbpd.datasets import AtomicDataset
 from tests.kedro_project import PROJECT
 
+pytestmark = pytest.mark.xdist_group("kedro viz")  # one worker loads what the page is made of
+
 # From the top of the picture to its end. The numbers of a run flow this way only, or Kedro-Viz would draw no layers.
 LAYERS = ["table", "model input", "limits", "models", "results", "serving"]
 STAGES = {"ingestion", "splitting", "weight_decay", "calibration", "training", "evaluation"}

@@ -26,6 +26,8 @@ def test_every_name_is_found(package: str) -> None:
         ["run", "--params", "training.max_setps=500"],
         ["run", "--params", "dataset=nothing"],
         ["run", "--pipeline", "trian"],
+        ["run", "--params", "problem.lambda=abc"],
+        ["run", "--params", "compare.last=1"],  # a block of one pipeline, and one of the last that are checked
     ],
     ids=" ".join,
 )

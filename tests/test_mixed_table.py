@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,8 +78,8 @@ class Trained(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    project = KedroProject.copied_to(tmp_path_factory.mktemp("mixed") / "project")
+def trained(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Trained:
+    project = KedroProject.copied_to(tmp_path_factory.mktemp("mixed") / "project", database)
     (project.data / "01_raw").mkdir(parents=True)
     _customers().to_csv(project.data / "01_raw" / "customers.csv", index=False)
     project.configure("sources.yml", BLOCK)

@@ -161,7 +161,8 @@ def test_as_a_package_it_gives_the_same_numbers_to_the_last_digit(finished: Fini
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, 1)], ids=["terminated", "Ctrl-C"]
 )
-def test_a_stopped_run_is_tracked_as_killed(project: KedroProject, number: signal.Signals, code: int) -> None:
+def test_a_stopped_run_is_tracked_as_killed(tracked_project: KedroProject, number: signal.Signals, code: int) -> None:
+    project = tracked_project
     endless = "calibration.max_steps=1000000,calibration.tolerance=1e-30,problem.weight_decay=0.001"
     with project.started("run", params=endless) as process:
         read_until(process, "constraint task")  # the split is done, calibration begins

@@ -34,8 +34,10 @@ def _write(path: Path, seed: int) -> None:
     frame.to_parquet(path, row_group_size=100)
 
 
-def test_a_table_that_is_not_loaded_is_trained_on_registered_and_retrained_when_it_grows(tmp_path: Path) -> None:
-    project = KedroProject.copied_to(tmp_path / "project")
+def test_a_table_that_is_not_loaded_is_trained_on_registered_and_retrained_when_it_grows(
+    tracked_project: KedroProject, tmp_path: Path
+) -> None:
+    project = tracked_project
     files = [str(tmp_path / f"{at}.parquet") for at in (1, 2)]
     block = {"type": "idbpd.datasets.TabularDataset", "filepath": files[:1], "in_memory": 0}
     project.configure("parameters.yml", PARAMETERS)

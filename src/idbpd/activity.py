@@ -31,7 +31,7 @@ _current: list[Activity] = []  # the innermost last; only the main thread change
 
 
 def begin(title: str, most: float | None) -> None:
-    """Something begins inside of what is going on."""
+    """Begin an activity inside of the present one."""
     _current.append(Activity(title, 0, int(most or 0), time.monotonic()))
 
 

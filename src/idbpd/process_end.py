@@ -1,8 +1,8 @@
 """The end of a command's process: what is done last, with no moment after it in which a kill could still come.
 
-Python calls exit functions, then takes its modules and libraries down, which takes a good part of a second with torch
-and MLflow. A kill in that time is seen by the caller, but by nothing in the process: a trace that an exit function has
-removed says that all went well. So the last act of a command that has succeeded is to leave, without the taking down.
+After its exit functions, Python tears down modules and libraries, which takes a good part of a second with torch and
+MLflow. The caller sees a kill in that time; nothing in the process does, and a note that an exit function has removed
+says that all went well. So a command that has succeeded ends at once, without the tear-down.
 """
 
 import atexit
@@ -23,7 +23,7 @@ def at_the_very_end(function: Callable[[], object]) -> None:
 
 
 def command_has_succeeded() -> None:
-    """Say that nothing can make the exit code of the command anything but zero, if this process is one command."""
+    """Note that the command has succeeded, if this process is one command: its exit code is zero from now on."""
     global _has_succeeded  # noqa: PLW0603 - there is one end of a process
     _has_succeeded = True
 

@@ -27,12 +27,12 @@ _SECRET_WORDS = {
 }
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
-_remembered: set[str] = set()
+remembered: set[str] = set()
 
 
 def remember_credentials(credentials: Mapping[str, Any]) -> None:
     """From now on, hide every text and number of the project's credentials."""
-    _remembered.update(text for text in _texts(credentials) if len(text) >= SHORTEST_SECRET)
+    remembered.update(text for text in _texts(credentials) if len(text) >= SHORTEST_SECRET)
 
 
 def remember_parameters(parameters: Mapping[str, Any]) -> None:
@@ -157,7 +157,7 @@ def _can_be_secret(value: Any) -> bool:
 
 def _secrets() -> set[str]:
     named = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
-    return {secret for secret in named | _remembered if len(secret) >= SHORTEST_SECRET}
+    return {secret for secret in named | remembered if len(secret) >= SHORTEST_SECRET}
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -33,6 +33,7 @@ HOOKS = (
     WarningsHook(),
     DeferredHook("idbpd.hooks.compute", "ComputeHook"),
     DeferredHook("idbpd.hooks.configuration", "ConfigurationHook"),
+    DeferredHook("idbpd.hooks.first_check", "FirstCheckHook"),
     DeferredHook("idbpd.hooks.secrets", "SecretsHook"),
 )
 

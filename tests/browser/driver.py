@@ -58,6 +58,18 @@ class Browser:
         """Run JavaScript that calls its last argument when it is done; what it is called with."""
         return self.command("execute/async", script=script, args=list(arguments))
 
+    def wait_until(self, script: str, *arguments: Any) -> Any:
+        """Run JavaScript again and again, until what it returns counts as true; that value."""
+        end = time.monotonic() + SECONDS
+        while not (found := self.run(f"return {script}", *arguments)):
+            assert time.monotonic() < end, f"not seen: {script} {arguments}; the page says: {self.words()}"
+            time.sleep(0.05)
+        return found
+
+    def words(self) -> str:
+        """All text that the page shows."""
+        return str(self.run("return document.body.innerText"))
+
     def said(self) -> list[str]:
         """Errors and warnings that the page wrote to the console, and failed loads."""
         return [str(entry["message"]) for entry in self.command("se/log", type="browser")]

@@ -1,6 +1,5 @@
 """The page of a comparison in a real browser: it has the design of the report, and keeps what that promises."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from idbpd.pipelines.run_comparison.nodes import compare_runs
 from idbpd.pipelines.run_comparison.parameters import CompareParameters
 from tests.browser.checks import EMPTY, FAULTS, LETTERS, OVERFLOWING, printed_words, require_axe
-from tests.browser.driver import ABSENT, BROWSER, DRIVER, Browser, started_browser
+from tests.browser.driver import ABSENT, BROWSER, DRIVER, Browser
 from tests.pipelines.run_comparison.made_up import MadeUpStore, made_up
 
 pytestmark = [
@@ -40,12 +39,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("comparison") / "comparison.html"
     file.write_text(compare_runs(MadeUpStore(runs), asked)[2], encoding="utf-8")
     return file
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started_browser() as window:
-        yield window
 
 
 def test_it_opens_from_disk_without_a_word_in_the_console(page: Path, browser: Browser) -> None:

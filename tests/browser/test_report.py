@@ -1,82 +1,18 @@
 """The report in a real browser: it opens from disk, draws, fits screens and paper, and can be used without a mouse."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from tests.browser.checks import EMPTY, FAULTS, LETTERS, OVERFLOWING, printed_words, require_axe
-from tests.browser.driver import ABSENT, BROWSER, DRIVER, Browser, started_browser
-from tests.kedro_project import KedroProject
+from tests.browser.conftest import HOSTILE
+from tests.browser.driver import ABSENT, BROWSER, DRIVER, Browser
 
 pytestmark = [
     pytest.mark.xdist_group("browser"),
     pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None or DRIVER is None, reason=ABSENT),
 ]
-ROWS = 160
-HOSTILE = '<script>document.title="taken over"</script>'
-LONG = "exported_from_a_warehouse_" * 8
-BLOCK: dict[str, Any] = {
-    "customers": {
-        "type": "idbpd.datasets.TabularDataset",
-        "filepath": "data/01_raw/customers.csv",
-        "tasks": {
-            "churn": {"column": "churned", "worst_case": {"groups": "region"}},
-            "spend": {"column": "next_month", "slack": 9.0},
-            "a rather long name of a task with a limit": {"column": "next_plan", "limit": {"accuracy": 0.5}},
-            "topics": ["sports", "music"],
-        },
-    }
-}
-PARAMETERS: dict[str, Any] = {
-    "model": {"hidden": 4},
-    "problem": {"weight_decay": 0.01},
-    "calibration": {"max_steps": 30, "reserve": 0},
-    "training": {"max_steps": 30},
-    "comparison": {"sweep": []},
-}
-
-
-def _customers() -> pd.DataFrame:
-    random = np.random.default_rng(0)
-    age, region = random.integers(18, 80, ROWS), random.choice(["north", "south", "west"], ROWS)
-    return pd.DataFrame(
-        {
-            "age": age,
-            "region": region,
-            HOSTILE: random.normal(size=ROWS),
-            LONG: random.normal(size=ROWS),
-            "顧客 שלום": random.choice(["ä", "& <b>"], ROWS),
-            "churned": np.where(age + 20 * random.normal(size=ROWS) < 40, "yes", "no"),
-            "next_month": np.round(5.0 * age + random.normal(0, 10, ROWS), 2),
-            "next_plan": np.where(age > 60, "family", np.where(age > 40, "single", "basic")),
-            "sports": (region == "south").astype(int),
-            "music": (age < 30).astype(int),
-        }
-    )
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a short run on a table with several tasks, groups, and names that are not made for HTML."""
-    project = KedroProject.copied_to(tmp_path_factory.mktemp("browser") / "project")
-    (project.data / "01_raw").mkdir(parents=True)
-    _customers().to_csv(project.data / "01_raw" / "customers.csv", index=False)
-    project.configure("sources.yml", BLOCK)
-    project.configure("parameters.yml", PARAMETERS)
-    project.configure("mlflow.yml", {"enabled": False})
-    project.kedro("run", params="dataset=customers")
-    return project.data / "08_reporting" / "customers" / "report.html"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with started_browser() as window:
-        yield window
 
 
 def test_it_opens_from_disk_without_a_word_in_the_console(report: Path, browser: Browser) -> None:

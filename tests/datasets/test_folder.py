@@ -6,8 +6,8 @@ import pytest
 from kedro.io import DatasetError
 
 from idbpd.datasets import FolderDataset
-from idbpd.experiment.checkpoints import CheckpointFolder
-from idbpd.experiment.content_store import ContentStore
+from idbpd.experiment.records.content_store import ContentStore
+from idbpd.experiment.solving.checkpoints import CheckpointFolder
 
 
 def test_it_gives_a_path_and_takes_nothing(tmp_path: Path) -> None:
@@ -19,10 +19,10 @@ def test_it_gives_a_path_and_takes_nothing(tmp_path: Path) -> None:
 
 
 def test_it_gives_the_object_that_keeps_the_files(tmp_path: Path) -> None:
-    folder = FolderDataset(path=str(tmp_path), kind="idbpd.experiment.checkpoints.CheckpointFolder").load()
+    folder = FolderDataset(path=str(tmp_path), kind="idbpd.experiment.solving.checkpoints.CheckpointFolder").load()
     assert isinstance(folder, CheckpointFolder)
     assert folder.folder == tmp_path
-    kind, options = "idbpd.experiment.content_store.ContentStore", {"what": "result", "kept": 1}
+    kind, options = "idbpd.experiment.records.content_store.ContentStore", {"what": "result", "kept": 1}
     store = FolderDataset(path=str(tmp_path), kind=kind, options=options).load()
     assert isinstance(store, ContentStore)
     for seed in range(2):

@@ -54,12 +54,12 @@ def test_the_defaults_are_those_of_kedro_run() -> None:
     assert TrainingParameters(**{**training, "method": "idbpd"}).start == "calibrated"
 
 
-def test_the_estimator_gives_the_digits_of_kedro_run(tmp_path: Path) -> None:
+def test_the_estimator_gives_the_digits_of_kedro_run(tracked_project: KedroProject, tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     rows = 150
     X = pd.DataFrame({"a": draw.normal(size=rows), "b": draw.normal(size=rows), "c": draw.choice(["x", "y"], rows)})
     Y = pd.DataFrame({"first": (X.a + draw.normal(size=rows) > 0).astype(int), "second": (X.a > X.b).astype(int)})
-    project = KedroProject.copied_to(tmp_path / "project")
+    project = tracked_project
     file = tmp_path / "table.csv"
     X.join(Y).to_csv(file, index=False)
     block = {

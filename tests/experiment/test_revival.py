@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from idbpd.experiment.calibration import calibrate
+from idbpd.experiment.limits.calibration import calibrate
 from idbpd.experiment.problem import Experiment, criteria_of
 from idbpd.experiment.revival import revived
 from idbpd.mtl import MultiTaskData, Task, guess_loss, measure_quality

@@ -4,8 +4,14 @@ import json
 
 import pytest
 
-from idbpd.experiment.folders import FolderLock
+from idbpd.experiment.records.folders import FolderLock
 from tests.kedro_project import KedroProject
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> KedroProject:
+    """One project for all commands that leave nothing behind."""
+    return KedroProject.copied_to(tmp_path_factory.mktemp("untouched") / "project")
 
 
 def error_of(output: str) -> str:
@@ -74,15 +80,15 @@ def error_of(output: str) -> str:
         ("--pipeline training", "'calibrated_weights' of an earlier stage does not exist; start with kedro run"),
     ],
 )
-def test_it_is_named_in_one_line(project: KedroProject, arguments: str, message: str) -> None:
-    assert message in error_of(project.kedro("run", *arguments.split(), exit_code=1))
-    assert not project.data.exists()
+def test_it_is_named_in_one_line(untouched: KedroProject, arguments: str, message: str) -> None:
+    assert message in error_of(untouched.kedro("run", *arguments.split(), exit_code=1))
+    assert not untouched.data.exists()
 
 
-def test_the_benchmark_refuses_ranks(project: KedroProject) -> None:
+def test_the_benchmark_refuses_ranks(untouched: KedroProject) -> None:
     arguments = ("--pipeline", "benchmark", "--params", "compute.distributed.processes=2")
     message = "the benchmark gives each method the processor time of one process, and compute.distributed has 2; set"
-    assert message in error_of(project.kedro("run", *arguments, exit_code=1))
+    assert message in error_of(untouched.kedro("run", *arguments, exit_code=1))
 
 
 def test_a_folder_that_cannot_be_written_to_is_found_before_the_run(project: KedroProject) -> None:

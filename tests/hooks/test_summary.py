@@ -8,7 +8,7 @@ from kedro.io import DataCatalog, MemoryDataset
 from kedro.pipeline import Node, Pipeline
 from rich.console import Console
 
-from idbpd.hooks.summary import SummaryHook, _fitting, _table
+from idbpd.hooks.summary import SummaryHook, fitting_table, table_of
 
 MODELS = ("no limits", "equal weights", "each alone", "best weights", "constant guess")
 ROWS = [f"{task}: {what}" for task in ("income", "never_married") for what in ("worst-case loss", "the same, test")]
@@ -19,7 +19,7 @@ FRAME = pd.DataFrame(
 
 def _printed(width: int, frame: pd.DataFrame = FRAME) -> str:
     console = Console(width=width, file=io.StringIO(), color_system=None)
-    console.print(_fitting("adult", frame, console))
+    console.print(fitting_table("adult", frame, console))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -53,7 +53,7 @@ def test_on_the_narrowest_terminal_the_own_model_and_its_limit_stay() -> None:
 
 def test_names_with_square_brackets_are_printed_as_they_are() -> None:
     console = Console(width=80, file=io.StringIO(), color_system=None)
-    console.print(_table("t", pd.DataFrame({"task": ["size [cm]"], "[red]": ["[bold]"]})))
+    console.print(table_of("t", pd.DataFrame({"task": ["size [cm]"], "[red]": ["[bold]"]})))
     assert isinstance(console.file, io.StringIO)
     for text in ("size [cm]", "[red]", "[bold]"):
         assert text in console.file.getvalue()

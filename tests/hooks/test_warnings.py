@@ -8,7 +8,7 @@ from kedro.pipeline import Node, Pipeline
 from kedro.runner import SequentialRunner, ThreadRunner
 from pluggy import PluginManager
 
-from idbpd.experiment.node_warnings import BEFORE, NodeWarnings
+from idbpd.experiment.records.node_warnings import BEFORE, NodeWarnings
 from idbpd.hooks.warnings import ENTRY, WarningsHook
 
 logger = logging.getLogger("idbpd.somewhere")

@@ -83,7 +83,7 @@ def test_all_of_a_mapped_file_is_announced_before_it_is_read(tmp_path: Path, mon
     table = torch.from_file(str(path), size=rows * width).view(rows, width)
     announced: list[tuple[int, int]] = []
     monkeypatch.setattr(
-        "idbpd.mtl.read_ahead._advise", lambda at, length: announced.append((at - table.data_ptr(), length))
+        "idbpd.mtl.read_ahead.advise", lambda at, length: announced.append((at - table.data_ptr(), length))
     )
     for begin in range(0, rows, 7):
         read_ahead(table, None, slice(begin, min(begin + 7, rows)))

@@ -12,9 +12,11 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from idbpd.optim import IDBPD, Solution, Status, solve
+from idbpd.optim import IDBPD, RunState, Solution, Status, solve
 from tests.optim.bank import CASES, PUBLISHED, Case, Closed
 
+# Smooth, but the worst case moves from one corner of its set to another within a step.
+FAST = {"dro_objective_10_0.1", "dro_both_10_0.1", "dro_objective_8_0.02", "dro_both_8_0.02", "weights_and_worst_case"}
 RUNS = [pytest.param(case, start, id=f"{case.name}-{i}") for case in CASES for i, start in enumerate(case.starts)]
 
 
@@ -54,11 +56,29 @@ def reference(case: Case, start: list[float]) -> float:
     return best
 
 
+class _Rows:
+    """In how many states of a run the model had more than one row per term."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def due(self, step: int) -> bool:
+        return True
+
+    def keep(self, state: RunState) -> None:
+        self.steps += state.method.bundle is not None
+
+
 @pytest.mark.parametrize(("case", "start"), RUNS)
 def test_answer_in_float64(case: Case, start: list[float]) -> None:
-    solution = solve(case.problem, torch.tensor(start, dtype=torch.float64), max_steps=500)
+    rows = _Rows()
+    solution = solve(case.problem, torch.tensor(start, dtype=torch.float64), max_steps=500, keeper=rows)
 
     assert solution.status is Status.CONVERGED, solution.reason
+    # Ordinary problems are not scaled, and smooth ones have one row per term.
+    is_ordinary = not case.name.startswith("scaled_") and case.name != "ill_conditioned"
+    assert solution.state.scaling.is_plain or not is_ordinary
+    assert rows.steps == 0 or case.name in FAST
     assert solution.kkt.worst <= 1e-6
     x = point_of(solution)
     # The certificate again, from the closed form alone.
@@ -116,6 +136,18 @@ def test_few_evaluations() -> None:
 
     assert statistics.median(counts) <= 12
     assert max(counts) <= 30
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.name in FAST], ids=lambda case: case.name)
+def test_a_fast_worst_case_helps_directions_but_not_certificates(case: Case) -> None:
+    rows = _Rows()
+    for start in case.starts:
+        solution = solve(case.problem, torch.tensor(start, dtype=torch.float64), keeper=rows)
+
+        assert solution.status is Status.CONVERGED
+        assert solution.state.method.point.worst <= 1e-6  # with its one worst case
+        assert solution.gradients <= 4 * solution.evaluations
+    assert rows.steps > 0
 
 
 def test_nonconvex_problem_ends_in_one_of_its_two_kkt_points() -> None:

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from idbpd.errors import DataError
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.durable_solve import Budget, Timed, solve_durably
-from idbpd.experiment.endings import say_how_it_ended
+from idbpd.experiment.limits.calibration import calibrate
 from idbpd.experiment.problem import build_problem, weights_of
+from idbpd.experiment.solving.durable_solve import Budget, Timed, solve_durably
+from idbpd.experiment.solving.endings import say_how_it_ended
 from idbpd.mtl import MultiTaskData, Task
 from idbpd.optim import IDBPD, Status
 from idbpd.pipelines.training.nodes import train_constrained

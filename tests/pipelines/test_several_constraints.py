@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.certify import certify
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.experiment.problem import Experiment, build_problem, criteria_of, weights_of
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.optim import IDBPD, solve
+from idbpd.pipelines.evaluation.compared import Assessment, Rivals
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.nodes import compare, draw_loss_distribution, draw_worst_case_weights
 from idbpd.pipelines.training.comparison_nodes import train_equal_weights, train_unconstrained
@@ -51,8 +52,8 @@ def _run(data: MultiTaskData, split: SplitParameters = SPLIT) -> Finished:
     unconstrained = train_unconstrained(data, *shared)
     equal = train_equal_weights(data, *shared)
     certificate = certify(data, data, weights, outcome, threshold, alone, split, EXPERIMENT)
-    rivals = (unconstrained, equal, alone, equal)  # the best fixed weights could be these
-    tables = compare(data, data, weights, *rivals, certificate, MODEL, PROBLEM, split)
+    rivals = Rivals(unconstrained, equal, alone, equal)  # the best fixed weights could be these
+    tables = compare(weights, rivals, certificate, Assessment(data, data, MODEL, PROBLEM, split))
     assert {name: outcome[name] for name in FINGERPRINT} == FINGERPRINT
     return Finished(threshold, certificate, history, clock, *tables)
 
@@ -159,7 +160,7 @@ def test_figures_show_every_task_with_its_threshold() -> None:
     data = small_tasks(3)
     threshold, start, _ = calibrate(data, CALIBRATION, EXPERIMENT)
     certificate = {"tasks": threshold["tasks"]}
-    losses = draw_loss_distribution(data, data, start, certificate, MODEL, PROBLEM, SPLIT)
+    losses = draw_loss_distribution(start, certificate, Assessment(data, data, MODEL, PROBLEM, SPLIT))
     dashed = [[line for line in axes.get_lines() if line.get_linestyle() == "--"] for axes in losses.axes]
     assert [len(lines) for lines in dashed] == [0, 1, 1]
     limits = [float(np.ravel(lines[0].get_xdata())[0]) for lines in dashed[1:]]

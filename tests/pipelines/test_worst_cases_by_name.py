@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from idbpd.datasets import MultiTaskDataset, TabularDataset
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.certify import certify
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     FeatureParameters,

@@ -8,7 +8,7 @@ from kedro.io import DatasetError
 from mlflow import MlflowClient
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.tracked_run import TrackedRun
+from idbpd.experiment.tracked.run import TrackedRun
 from idbpd.tracking import TrackedRunsDataset
 from idbpd.tracking.store import URI_VARIABLE, Store
 from tests.pipelines.run_comparison.made_up import made_up

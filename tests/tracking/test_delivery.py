@@ -176,7 +176,7 @@ from tests.tracking.conftest import begin
 def killed(path, content):
     os.kill(os.getpid(), 9)
 
-journal._write = killed
+journal.write_json = killed
 begin(Path(sys.argv[1]), "sqlite:///nowhere.db")
 """
 
@@ -201,8 +201,7 @@ def test_the_journal_of_another_machine_is_left_alone_for_some_hours(store: Stor
     other = begin(outbox, store.uri, artifacts=store.artifacts)
     header = other.folder / "execution.json"
     header.write_text(json.dumps({**json.loads(header.read_text()), "machine": "another"}))
-    assert other._alive is not None
-    other._alive.close()  # as where the lock of another machine is not seen
+    other.release()  # as where the lock of another machine is not seen
     assert send_leftovers(outbox, store.uri) == []
     assert other.folder.exists()
     long_ago = 1_700_000_000

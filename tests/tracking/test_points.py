@@ -8,7 +8,7 @@ import pytest
 from kedro.io import AbstractDataset, DatasetError
 from mlflow import MlflowClient
 
-from idbpd.experiment.tracked_point import TrackedPoint
+from idbpd.experiment.tracked.point import TrackedPoint
 from idbpd.tracking.journal import Journal
 from idbpd.tracking.points import TrackedPointsDataset
 from idbpd.tracking.runs import child_run

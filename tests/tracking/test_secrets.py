@@ -76,9 +76,10 @@ OPTIONS = (
 
 @pytest.mark.slow
 def test_the_token_of_a_network_is_given_to_it_and_stands_nowhere(
-    project: KedroProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tracked_project: KedroProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first run is a process of its own, so that the token stands on a command line too."""
+    project = tracked_project
     (tmp_path / "guarded_network.py").write_text(NETWORK)
     monkeypatch.syspath_prepend(tmp_path)
     environment = {"PYTHONPATH": f"{project.path / 'src'}:{tmp_path}"}
@@ -121,7 +122,7 @@ def test_a_password_of_digits_and_every_telling_name_are_recognised(
         monkeypatch.setenv(name, f"planted as {name}")
         assert redact(f"it is 'planted as {name}'") == "it is '***'"
     monkeypatch.setenv("KEYBOARD", "german")
-    monkeypatch.setattr(redaction, "_remembered", set())
+    monkeypatch.setattr(redaction, "remembered", set())
     redaction.remember_credentials({"storage": {"password": 987654321, "user": None, "secure": True}})
     error = RuntimeError("987654321 does not open it, german")
     redaction.print_redacted(RuntimeError, error, None)

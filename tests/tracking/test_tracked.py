@@ -120,3 +120,23 @@ def test_the_parent_gets_what_people_should_see_first(journal: Journal, tmp_path
     assert found.data.tags["verdict"] == "HOLDS"
     assert child.data.metrics == {}
     assert child.info.run_name == "yeast idbpd 0 model"
+
+
+def test_tables_are_named_for_mlflows_page_the_first_one_first_and_sent_twice_they_are_the_same(
+    journal: Journal, tmp_path: Path
+) -> None:
+    frame = pd.DataFrame({"task: what": ["churn: accuracy"], "constrained": ["80.5%"], "rows": [None]})
+    for _ in range(2):
+        for name, table in (("verdicts", "more"), ("summary", "first")):
+            config = {"type": "pandas.CSVDataset", "filepath": str(tmp_path / f"{name}.csv")}
+            TrackedDataset(dataset=config, run=RUN, table=table).save(frame)
+    empty = {"type": "pandas.CSVDataset", "filepath": str(tmp_path / "empty.csv")}
+    TrackedDataset(dataset=empty, run=RUN, table="more").save(frame.iloc[:0])
+    client = MlflowClient()
+    parent = client.get_run(_child()).data.tags["mlflow.parentRunId"]
+    named = json.loads(client.get_run(parent).data.tags["mlflow.loggedArtifacts"])
+    assert named == [{"path": f"{name}.json", "type": "table"} for name in ("summary", "verdicts")]
+    seen = json.loads(Path(client.download_artifacts(parent, "summary.json")).read_text())
+    assert seen == {"columns": [*frame.columns], "data": [["churn: accuracy", "80.5%", None]]}
+    with pytest.raises(ValueError, match="cannot log as table yes; choose from first, more"):
+        TrackedDataset(dataset=empty, run=RUN, table="yes")

@@ -46,4 +46,4 @@ class MethodEntry:
     look: Look | None = None
     # The paper's Experiment 1 compares by the KKT residuals, Experiment 2 with fixed weightings of the constraint.
     figures: tuple[Figure, ...] = ("kkt",)
-    needs_weights: bool = False  # of single samples in the worst cases: samples on ranks have them there alone
+    needs_weights: bool = False  # the worst weights of single samples, which a run on ranks does not have

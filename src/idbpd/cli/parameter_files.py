@@ -45,7 +45,7 @@ def _unknown(given: Mapping[str, Any], known: Mapping[str, Any], block: str) -> 
         if key not in known:
             if block not in EXTENSIBLE:
                 yield name
-        # What is no block, or an empty one, may get any content: the types know which.
+        # An entry that is no block, or an empty one, may get any content: the types decide which.
         elif isinstance(value, Mapping) and isinstance(known[key], Mapping) and known[key]:
             yield from _unknown(value, known[key], name)
 

@@ -14,7 +14,7 @@ class FolderDataset(AbstractDataset[Any, Any]):
     calibration_cache:
       type: idbpd.datasets.FolderDataset
       path: data/06_models/calibration
-      kind: idbpd.experiment.content_store.ContentStore
+      kind: idbpd.experiment.records.content_store.ContentStore
       options: {what: calibration, kept: 16}
     ```
 

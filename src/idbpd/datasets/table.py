@@ -68,7 +68,7 @@ class Column:
     into ``categories``, or -1 where it is missing.
 
     ``written`` says how its texts are to be read where that is not plain, so that a file to score is read in the same
-    way: ``decimal`` (the sign, if thousands may be divided off by the other one), ``form`` (of dates, such as
+    way: ``decimal`` (the decimal sign, where the other sign may separate thousands), ``form`` (of dates, such as
     ``%d.%m.%Y``) and ``missing`` (words for a missing value).
     """
 

@@ -34,7 +34,7 @@ class FeatureBlocks(Protocol):
 
 @dataclass(frozen=True)
 class StreamedData:
-    """What `MultiTaskData` is once it is saved: tasks in memory, and features that never are as a whole."""
+    """`MultiTaskData` before it is saved: tasks in memory, features that are never in memory as a whole."""
 
     features: FeatureBlocks
     tasks: tuple[Task, ...]

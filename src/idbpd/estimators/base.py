@@ -234,7 +234,7 @@ def _named(priority: str | int | None, names: list[str]) -> str:
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """Input errors as scikit-learn has them; parameters by the names that an estimator has for them."""
+    """Raise input errors as scikit-learn does, with the estimator's own names for parameters."""
     try:
         yield
     except InputError as error:

@@ -13,9 +13,9 @@ from idbpd.experiment.parameters import (
     SplitParameters,
     TasksParameters,
     TrainingParameters,
+    WeightDecaySearchParameters,
 )
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.validation import WeightDecaySearchParameters
 from idbpd.pipelines.weight_decay.search import UnsettledExperiment
 from idbpd.validation import validated
 

@@ -85,7 +85,7 @@ def side_by_side(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def named_as(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Targets under the names of the tasks: by their own names where they are these, else by their order."""
+    """Targets under the names of the tasks, matched by name if the names are the same, else by order."""
     if frame.shape[1] != len(names):
         raise DataError(f"y has {frame.shape[1]} columns; the tasks are {', '.join(names)}")
     return frame[[*names]] if set(frame.columns) == set(names) else frame.set_axis([*names], axis=1)
@@ -97,10 +97,14 @@ def task_columns(frame: pd.DataFrame, kinds: Mapping[str, Kind | None]) -> list[
 
 
 def inferred_kind_of(cells: "pd.Series[Any]") -> Kind:
-    """The kind of a task, as it would be if the column were one of a file."""
+    """The kind of a task, as it would be if the column were one of a file.
+
+    Yes and yes are one value in a file, and two here: what is predicted is written as in Y.
+    """
     name = str(cells.name)
     (column,) = frame_columns(cells.to_frame(name), Origin("y")).columns
-    return inferred_kind(TaskBlock(name, (name,)), values_of(column, name, Reading()), f"y: column {name!r}")
+    kind = inferred_kind(TaskBlock(name, (name,)), values_of(column, name, Reading()), f"y: column {name!r}")
+    return "classes" if kind == "binary" and cells.nunique() > 2 else kind
 
 
 def _task_column(cells: "pd.Series[Any]", kind: Kind | None) -> TaskColumn:

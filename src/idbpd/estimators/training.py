@@ -6,9 +6,9 @@ import pandas as pd
 
 from idbpd.datasets.table import TaskTable
 from idbpd.estimators.settings import Settings
-from idbpd.experiment.certify import certify
-from idbpd.experiment.computing import computing
 from idbpd.experiment.export import export
+from idbpd.experiment.limits.certify import certify
+from idbpd.experiment.machine.computing import computing
 from idbpd.experiment.problem import Experiment
 from idbpd.experiment.splitting.table_split import split_tasks
 from idbpd.experiment.splitting.task_targets import task_targets

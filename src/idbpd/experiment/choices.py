@@ -15,7 +15,7 @@ class Choice(NamedTuple):
 
 
 def chosen(given: Any, registry: Mapping[str, Callable[..., Any]], kind: str, **set_elsewhere: Any) -> Choice:
-    """Read ``name``, ``{name: {option: value}}`` or, for the option that an entry must have, ``{name: value}``.
+    """Read ``name``, ``{name: {option: value}}`` or, for an entry with one required option, ``{name: value}``.
 
     ``set_elsewhere`` are options with a parameter of their own; an entry that has one of them gets its value, unless
     the choice states another. A ValueError says what is wrong.

@@ -2,12 +2,20 @@
 
 from typing import Annotated, Literal, Self
 
-import torch
-import torch.distributed as dist
 from pydantic import Field, field_validator, model_validator
 
-from idbpd.experiment.devices import has_float64, resolve_device
+from idbpd.experiment.machine.devices import has_float64, resolve_device
 from idbpd.experiment.parameters import ParameterBlock, Positive
+
+ALWAYS_THERE = {"cpu", "auto"}  # and they have float64, so torch need not be asked
+
+
+def _nccl_devices() -> int:
+    """How many devices NCCL can use here."""
+    import torch  # noqa: PLC0415 - it takes a second
+    import torch.distributed as dist  # noqa: PLC0415
+
+    return torch.cuda.device_count() if dist.is_nccl_available() and torch.cuda.is_available() else 0
 
 
 class DistributedParameters(ParameterBlock):
@@ -29,16 +37,16 @@ class DistributedParameters(ParameterBlock):
     @field_validator("backend")
     @classmethod
     def _available(cls, backend: str) -> str:
-        if backend == "nccl" and not (dist.is_nccl_available() and torch.cuda.is_available()):
+        if backend == "nccl" and not _nccl_devices():
             raise ValueError("nccl needs CUDA devices and a torch with NCCL, and this machine has none; choose gloo")
         return backend
 
     @model_validator(mode="after")
-    def _meets_somewhere(self) -> Self:
+    def _check_endpoint_and_devices(self) -> Self:
         if self.nodes > 1 and (self.endpoint is None or not self.endpoint.rpartition(":")[2].isdigit()):
             raise ValueError("several nodes meet at an endpoint; choose one such as endpoint: first-node:29400")
-        if self.backend == "nccl" and self.processes > torch.cuda.device_count():
-            raise ValueError(f"nccl needs a CUDA device for each process, and there are {torch.cuda.device_count()}")
+        if self.backend == "nccl" and self.processes > _nccl_devices():
+            raise ValueError(f"nccl needs a CUDA device for each process, and there are {_nccl_devices()}")
         return self
 
 
@@ -58,16 +66,25 @@ class ComputeParameters(ParameterBlock):
     @classmethod
     def _available(cls, device: str) -> str:
         # Checked before the run, so that a missing device costs no computation.
-        resolve_device(device)
+        if device not in ALWAYS_THERE:
+            from idbpd.experiment.machine.devices import resolve_device  # noqa: PLC0415 - imports torch
+
+            resolve_device(device)
         return device
 
     @model_validator(mode="after")
     def _has_dtype(self) -> Self:
-        if self.dtype == "float64" and not has_float64(resolve_device(self.device)):
+        if self.dtype == "float64" and not self._has_float64():
             raise ValueError(f"device {self.device} has no float64; choose dtype float32, or device cpu")
-        if self.distributed.ranks > 1 and not has_float64(resolve_device(self.device)):
+        if self.distributed.ranks > 1 and not self._has_float64():
             raise ValueError(f"device {self.device} cannot add up over several processes; choose device cpu")
         return self
+
+    def _has_float64(self) -> bool:
+        if self.device in ALWAYS_THERE:
+            return True
+
+        return has_float64(resolve_device(self.device))
 
     def in_float64_here(self) -> "ComputeParameters":
         """The same in float64, and in this process: what a certificate is computed with."""

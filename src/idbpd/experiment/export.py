@@ -36,7 +36,7 @@ def export_network(
     network: nn.Module,
     problem: ProblemParameters,
 ) -> ExportedModel:
-    """The same of a network that is there already, perhaps not in the shape that the parameters give it."""
+    """The same for a given network, whose layers may be narrower than the parameters say: pruning removes units."""
     scale = FeatureScaling(scaling["center"], scaling["scale"])
     criteria = criteria_of(problem)
     losses = [criteria(task).loss for task in train.tasks]

@@ -1,4 +1,4 @@
-"""Problems without limits, in which every task has a fixed weight: what practitioners do who have no constraints."""
+"""Problems without limits, in which every task has a fixed weight: the usual alternative to constraints."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from idbpd.mtl import MultiTaskData
 def task_weights(data: MultiTaskData, of_priority: float) -> dict[str, float]:
     """The weight of every task: the others share equally what the priority task leaves.
 
-    The weights sum to the number of tasks, as equal weights of one do, so that weight decay is as strong as there.
+    The weights sum to the number of tasks, so that weight decay is as strong as with the weight 1 for every task.
     """
     total = len(data.tasks)
     others = {task.name: total * (1 - of_priority) / len(data.limited) for task in data.limited}

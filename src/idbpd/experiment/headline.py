@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from idbpd.experiment.limits.thresholds import GUESSING
 from idbpd.experiment.shown import name_of, written
-from idbpd.experiment.thresholds import GUESSING
 from idbpd.mtl.chance import WORST_CASE
 
 MAIN_MEASURES = ("accuracy", "hit_rate", "mae", "roc_auc")  # the first that a task has
@@ -12,7 +12,7 @@ RESIDUALS = ("stationarity", "infeasibility", "slackness")
 
 
 def state_verdict(certificate: dict[str, Any], quality: dict[str, float]) -> str:
-    """How good the priority task is, whether the limits hold on unseen data, and whether the solver came to an end."""
+    """How good the priority task is, whether the limits hold on unseen data, and whether the solver converged."""
     held_out = certificate["held_out"]
     if not certificate["tasks"]:
         lines = ["No task has a limit."]
@@ -46,21 +46,29 @@ def overview(certificate: dict[str, Any], quality: dict[str, float]) -> dict[str
     return values
 
 
+def found_of_priority(held_out: Mapping[str, Any] | None, task: str, measured: Mapping[str, float]) -> str:
+    """How good the model is in what matters most; ``measured`` has its measures on the part that counts, by name."""
+    known = next((name for name in MAIN_MEASURES if name in measured), None)
+    first = "" if known is None else f"{name_of(known)} {written(known, measured[known])}, "
+    loss = measured[WORST_CASE]
+    found = f"{first}{name_of(WORST_CASE)} {written(WORST_CASE, loss)}"
+    if held_out is None:
+        return found
+    guess = held_out["guesses"][task]
+    if not loss <= GUESSING * guess:
+        return f"{found}, NO BETTER than a constant guess ({written(WORST_CASE, guess)})"
+    return f"{found}, {1 - loss / guess:.0%} below that of a constant guess"
+
+
 def _priority(certificate: Mapping[str, Any], quality: Mapping[str, float]) -> str:
-    """How good the model is in what matters most."""
     held_out = certificate["held_out"]
     part, where = ("train", "the training data") if held_out is None else ("test", "unseen data")
     task = next(name for name in certificate["protects"] if name not in certificate["tasks"])
-    known = _main_measure(task, part, quality)
-    measured = "" if known is None else f"{name_of(known)} {written(known, quality[f'{part}_{task}_{known}'])}, "
-    loss = quality[f"{part}_{task}_{WORST_CASE}"]
-    line = f"PRIORITY: {task} on {where}: {measured}{name_of(WORST_CASE)} {written(WORST_CASE, loss)}"
-    if held_out is None:
-        return line
-    guess = held_out["guesses"][task]
-    if not loss <= GUESSING * guess:
-        return f"{line}, NO BETTER than a constant guess ({written(WORST_CASE, guess)})"
-    return f"{line}, {1 - loss / guess:.0%} below that of a constant guess"
+    prefix = f"{part}_{task}_"
+    names = [name for name in (*MAIN_MEASURES, WORST_CASE) if prefix + name in quality]
+    return f"PRIORITY: {task} on {where}: " + found_of_priority(
+        held_out, task, {name: quality[prefix + name] for name in names}
+    )
 
 
 def _main_measure(task: str, part: str, quality: Mapping[str, float]) -> str | None:

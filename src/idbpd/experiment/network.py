@@ -36,7 +36,7 @@ def build_network(model: ModelParameters, data: MultiTaskData, seed: int) -> nn.
     for name, tensor in _not_trained(network).items():
         if not torch.equal(tensor, drawn[name]):
             raise ConfigurationError(
-                f"model.type {model.type}: {name!r} is not trained and random, and only what is trained is saved; "
+                f"model.type {model.type}: {name!r} is random but not trained, and only trained numbers are saved; "
                 "make it a parameter that requires a gradient, or the same at every construction"
             )
     # Training uses the first type, the certificate the second.

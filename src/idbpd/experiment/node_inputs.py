@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
 
-# The inputs of `idbpd.experiment.problem.Experiment` and of `idbpd.experiment.checkpoints.Checkpointing`.
+# The inputs of `idbpd.experiment.problem.Experiment` and of `idbpd.experiment.solving.checkpoints.Checkpointing`.
 EXPERIMENT = {
     "model": "params:model",
     "problem": "problem",

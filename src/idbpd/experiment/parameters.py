@@ -7,7 +7,7 @@ checked before anything runs, and an unknown key is an error.
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -22,12 +22,14 @@ from pydantic import (
     model_validator,
 )
 
-from idbpd.baselines import METHODS
 from idbpd.experiment.choices import Choice, chosen
-from idbpd.experiment.module_type import check_module
-from idbpd.mtl import LOSSES, WORST_CASES, Kind, default_loss
+from idbpd.experiment.registries import default_loss, losses, methods, worst_cases
+
+if TYPE_CHECKING:
+    from idbpd.mtl import Kind
 
 AUTO = "auto"
+DEFAULT_METHOD = "idbpd"
 DEFAULT_LAMBDA = 0.1  # of the penalty, where it is chosen without a number
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Positive = Annotated[float, Field(gt=0)]
@@ -104,14 +106,14 @@ class TaskOptions(ParameterBlock):
     @classmethod
     def _a_loss(cls, given: Any) -> Any:
         if given is not None:
-            chosen(given, LOSSES, "loss")
+            chosen(given, losses(), "loss")
         return given
 
     @field_validator("worst_case", mode="before")
     @classmethod
     def _a_worst_case(cls, given: Any) -> Any:
         if given is not None:
-            chosen(given, WORST_CASES, "worst case", regularisation=1.0)
+            chosen(given, worst_cases(), "worst case", regularisation=1.0)
         return given
 
 
@@ -131,6 +133,8 @@ class ModelParameters(ParameterBlock):
     @model_validator(mode="after")
     def _can_be_made(self) -> Self:
         if self.type is not None:
+            from idbpd.experiment.module_type import check_module  # noqa: PLC0415 - imports torch
+
             check_module(self.type, self.options)
         elif self.options:
             raise ValueError("options are those of a network of your own, which model.type names")
@@ -149,8 +153,8 @@ def _above_zero(value: float) -> float:
 class _Problem(ParameterBlock):
     """The loss of a sample, and the worst case over samples: each a name, or ``{name: {option: value}}``.
 
-    The loss ``auto`` is the usual one for the kind of each task. Another one is for the tasks whose kind it is for.
-    The worst case ``auto`` is the penalty of the paper where its lambda is set, and else the worst share of the data.
+    The loss ``auto`` is the usual one for the kind of each task. A named loss is used for the tasks of its kinds. The
+    worst case ``auto`` is the penalty of the paper where its lambda is set, and else the worst share of the data.
     """
 
     # 'lambda' is a Python keyword, so the attribute has the longer name and the file keeps the paper's letter.
@@ -163,7 +167,7 @@ class _Problem(ParameterBlock):
     @classmethod
     def _a_loss(cls, given: Any) -> Any:
         if given != AUTO:
-            chosen(given, LOSSES, "loss")
+            chosen(given, losses(), "loss")
         return given
 
     @field_validator("worst_case", mode="before")
@@ -171,17 +175,17 @@ class _Problem(ParameterBlock):
     def _a_worst_case(cls, given: Any) -> Any:
         if given == AUTO:
             return given
-        chosen(given, WORST_CASES, "worst case", regularisation=DEFAULT_LAMBDA)
+        chosen(given, worst_cases(), "worst case", regularisation=DEFAULT_LAMBDA)
         return given
 
-    def loss_choice(self, kind: Kind, of_task: Any = None) -> Choice:
+    def loss_choice(self, kind: "Kind", of_task: Any = None) -> Choice:
         """The loss of a task of this kind: its own, or else the one for all tasks if it is for this kind."""
         for given in (of_task, self.loss):
             if given is not None and given != AUTO:
-                choice = chosen(given, LOSSES, "loss")
-                if kind in LOSSES[choice.name].kinds:
+                choice = chosen(given, losses(), "loss")
+                if kind in losses()[choice.name].kinds:
                     return choice
-        return chosen(default_loss(kind), LOSSES, "loss")
+        return chosen(default_loss(kind), losses(), "loss")
 
     def worst_case_choice(self, of_task: Any = None) -> Choice:
         """The worst case of a task: its own, or else the one for all tasks.
@@ -193,7 +197,7 @@ class _Problem(ParameterBlock):
         if given == AUTO:
             given = "share" if self.regularisation is None else "penalty"
         regularisation = DEFAULT_LAMBDA if self.regularisation is None else self.regularisation
-        return chosen(given, WORST_CASES, "worst case", regularisation=regularisation)
+        return chosen(given, worst_cases(), "worst case", regularisation=regularisation)
 
 
 class ProblemParameters(_Problem):
@@ -262,7 +266,7 @@ class CalibrationParameters(ParameterBlock):
 class TrainingParameters(ParameterBlock):
     """How the constrained problem is solved."""
 
-    method: str = "idbpd"
+    method: str = DEFAULT_METHOD
     start: Literal["calibrated", "random"]
     max_steps: Annotated[int, Field(ge=1)]
     tolerance: Positive
@@ -270,9 +274,17 @@ class TrainingParameters(ParameterBlock):
     @field_validator("method")
     @classmethod
     def _known(cls, method: str) -> str:
-        if method not in METHODS:
-            raise ValueError(f"methods are {', '.join(METHODS)}")
+        if method != DEFAULT_METHOD and method not in methods():
+            raise ValueError(f"methods are {', '.join(methods())}")
         return method
+
+
+class WeightDecaySearchParameters(ParameterBlock):
+    """How ``weight_decay: auto`` chooses."""
+
+    grid: Annotated[list[Annotated[float, Field(ge=0)]], BeforeValidator(listed), Field(min_length=1)]
+    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
+    max_steps: Annotated[int, Field(ge=1)]
 
 
 class CheckpointParameters(ParameterBlock):

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.devices import HOST, has_float64, resolve_device
+from idbpd.experiment.machine.devices import HOST, has_float64, resolve_device
 from idbpd.experiment.network import build_network
 from idbpd.experiment.node_inputs import Bundle
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters, ProblemSettings, Seed
-from idbpd.experiment.provenance import parameters_of
 from idbpd.experiment.ranks.remote import RemoteProblem
+from idbpd.experiment.records.provenance import parameters_of
 from idbpd.experiment.revival import revived
 from idbpd.mtl import (
     LOSSES,

@@ -4,7 +4,7 @@ from kedro.framework.hooks import hook_impl
 from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 
-from idbpd.experiment.checkpoint_entries import clear_checkpoints
+from idbpd.experiment.solving.checkpoint_entries import clear_checkpoints
 
 
 class CheckpointHook:

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from kedro.framework.context import KedroContext
 from kedro.framework.hooks import hook_impl
 
-from idbpd.experiment.computing import computing
+from idbpd.experiment.machine.computing import computing
 from idbpd.experiment.ranks.team import dismiss
 
 

@@ -15,7 +15,7 @@ from idbpd.datasets import FolderDataset
 from idbpd.datasets.partial import remove_abandoned, remove_abandoned_temporary_folders
 from idbpd.errors import ConfigurationError, InputError
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.folders import FolderLock, require_writable
+from idbpd.experiment.records.folders import FolderLock, require_writable
 from idbpd.hooks.parameter_check import PREFIX, check_parameters, parameter_types
 from idbpd.hooks.sources import complete, load_sources, require_source
 from idbpd.validation import validated

@@ -1,4 +1,4 @@
-"""The blocks of ``sources.yml``: are their names usable, and do they keep secrets to themselves?"""
+"""Check the blocks of ``sources.yml``: usable names, known credentials, no secrets in addresses."""
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 import yaml
 from kedro.config import AbstractConfigLoader
 
+from idbpd.datasets.tabular.numeral import is_number
 from idbpd.errors import ConfigurationError
 from idbpd.redaction import names_secret, redact
 
@@ -92,21 +93,13 @@ def _problem(name: str) -> str | None:
     if not _NAME.fullmatch(name):
         wrong = next((sign for sign in name if not re.fullmatch(r"[\w.-]", sign)), None)
         return f"it begins with {name[:1]!r}" if wrong is None else f"it has {wrong!r} in it"
-    if name.lower() in NOT_TEXTS or _is_number(name):
+    if name.lower() in NOT_TEXTS or is_number(name):
         return "on the command line it is read as a number or as yes or no, not as a text"
     if name.lower() in TAKEN:
         return "the folder of that name is for other results"
     if len(name) > LONGEST_NAME:
         return f"it has {len(name)} characters, and at most {LONGEST_NAME} are possible"
     return None
-
-
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _has_secret(address: str) -> bool:
@@ -120,7 +113,7 @@ def _has_secret(address: str) -> bool:
 
 
 def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
-    """Every text in a block with its dotted name; what is in inline credentials is not looked at."""
+    """Every text in a block with its dotted name; without inline credentials."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, Mapping):

@@ -42,7 +42,7 @@ class SummaryHook:
             frame = catalog.load(name) if metadata.get(SHOW) else pd.DataFrame()
             if len(frame):
                 title = metadata[SHOW]
-                console.print(_fitting(title, frame, console) if metadata.get(FIT) else _table(title, frame))
+                console.print(fitting_table(title, frame, console) if metadata.get(FIT) else table_of(title, frame))
         for name in outputs:
             if _metadata(catalog, name).get(SAY):
                 console.print(catalog.load(name), soft_wrap=True, highlight=False, markup=False)
@@ -66,22 +66,23 @@ def _metadata(catalog: DataCatalog, name: str) -> dict[str, Any]:
     return getattr(catalog[name], "metadata", None) or {}
 
 
-def _fitting(title: str, frame: pd.DataFrame, console: Console) -> Table:
+def fitting_table(title: str, frame: pd.DataFrame, console: Console) -> Table:
     """The table in one line per row: with the names of columns in several lines, and without the last ones if need be.
 
     The first three columns stay: what a row is about, the value, and its limit.
     """
     short = frame.rename(columns={name: str(name).replace(" ", "\n") for name in frame.columns[1:]})
     candidates = [frame, *(short.iloc[:, :count] for count in range(short.shape[1], 2, -1))]
-    tables = (_table(title, candidate, list(frame.columns[candidate.shape[1] :])) for candidate in candidates)
+    tables = (table_of(title, candidate, list(frame.columns[candidate.shape[1] :])) for candidate in candidates)
     unlimited = console.options.update_width(10_000)
     return next(
         (table for table in tables if Measurement.get(console, unlimited, table).maximum <= console.width),
-        _table(title, candidates[-1], list(frame.columns[3:])),
+        table_of(title, candidates[-1], list(frame.columns[3:])),
     )
 
 
-def _table(title: str, frame: pd.DataFrame, left_out: Sequence[str] = ()) -> Table:
+def table_of(title: str, frame: pd.DataFrame, left_out: Sequence[str] = ()) -> Table:
+    """A frame as a table, which names the columns that were left out."""
     caption = f"no room for: {', '.join(left_out)}; see the report" if left_out else None
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for position, column in enumerate(frame.columns):

@@ -8,7 +8,7 @@ from kedro.io import DataCatalog
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from idbpd.experiment.node_warnings import BEFORE, NodeWarnings
+from idbpd.experiment.records.node_warnings import BEFORE, NodeWarnings
 
 ENTRY = "node_warnings"
 PACKAGE = "idbpd"

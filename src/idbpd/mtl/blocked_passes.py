@@ -104,7 +104,7 @@ def _with_weight(features: Tensor, slopes: Tensor) -> _Part | None:
 
 
 def _back(bend: Tensor, slopes: Tensor, heads: Tensor) -> Tensor:
-    """The derivative in the pre-activations; of a task with one output without the factor that all its rows share."""
+    """The derivative in the pre-activations; for a task with one output, without the factor that all its rows share."""
     return bend * (slopes.T if len(slopes) == 1 else slopes.T @ heads)
 
 

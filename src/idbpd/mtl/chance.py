@@ -24,7 +24,7 @@ SURE = 1.729
 
 
 def spreads(task: Task, logits: Tensor, criterion: Criterion) -> dict[str, list[float]]:
-    """The pseudo-values of the headline measures of a task and of its worst case, by name; none for a few samples."""
+    """The pseudo-values of a task's headline measures and worst case, by name; empty for too few samples."""
     if task.size < 2 * BLOCKS:
         return {}
     blocks = random_blocks(task.size, most=BLOCKS)

@@ -16,8 +16,8 @@ def measure_constant(
 ) -> dict[str, dict[str, TaskQuality]]:
     """The quality of constant answers that were chosen on the training data, by part and task.
 
-    There are two constants, and each is measured by what it is the best for: one has the least worst-case loss, and its
-    worst-case, maximum and tail losses are taken; the other one has the least mean loss, and gives the rest.
+    There are two constants for each task. The worst-case, maximum and tail losses are those of the constant with the
+    least worst-case loss; all other measures are those of the constant with the least mean loss.
     """
     constants = {task.name: _constants(task, criteria(task)) for task in train.tasks}
     return {

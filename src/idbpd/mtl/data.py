@@ -9,7 +9,7 @@ from torch import Tensor
 
 from idbpd.mtl.kinds import DISTRIBUTION, Meaning
 
-# Numbers of features that are copied to another floating-point type: 1 GB in float64.
+# A table of features with more numbers than this is not copied to another floating-point type: 1 GB in float64.
 MOST_CONVERTED = 1 << 27
 
 
@@ -86,7 +86,7 @@ class MultiTaskData:
     def to(self, device: torch.device, dtype: torch.dtype) -> "MultiTaskData":
         """The same data on a device and in a floating-point type: one transfer, before training.
 
-        Features that are many stay as they are, where they need not move: a pass converts them block by block.
+        Large features stay as they are unless they must move to another device: a pass converts them block by block.
         """
         tasks = tuple(
             replace(

@@ -52,7 +52,7 @@ class FeatureProducts(Protocol):
 
 
 def feature_products(table: Tensor, rows: Tensor | None) -> FeatureProducts:
-    """The faster of the two for this table; ``rows`` are the rows in use, None: all of them."""
+    """Dense or sparse products, whichever is faster for this table; ``rows`` are the rows in use, None: all."""
     if table.device.type == "cpu" and type(table) is Tensor:
         density = int(table.count_nonzero()) / max(table.numel(), 1)
         if density < SPARSE_BELOW:

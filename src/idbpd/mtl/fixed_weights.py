@@ -36,7 +36,8 @@ class FixedWeights:
         offsets: Tensor | None = None,
         robust: bool = False,
     ) -> None:
-        """``network`` gives one tensor of logits per task of the data; unless robust, only the losses of it count.
+        """``network`` gives one tensor of logits per task of the data; unless ``robust``, only the losses of
+        ``criteria`` count.
 
         ``weights`` are by task. A task without one, or with zero, has no part in any pass. ``offsets`` marks the
         parameters that do not decay.
@@ -68,12 +69,12 @@ class FixedWeights:
         return Maximisers(None, ())
 
     def initial_metric(self, x: Tensor) -> InitialMetric | None:
-        """What the network knows about curvature before the first step."""
+        """The curvature that is known before the first step, as a metric."""
         return self._curvature.at_start(x)
 
     @torch.no_grad()
     def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:  # noqa: ARG002
-        """The same with what the losses know at a point."""
+        """The same with the curvature of the losses at a point."""
         logits, worst = self._at(evaluation)
         spreads, counts = [], []
         for at, criterion in enumerate(self._criteria):
@@ -117,7 +118,7 @@ class FixedWeights:
         return Gradients(self._decay.add_slope(gradient, x), x.new_zeros(0, len(x)))
 
     def _at(self, evaluation: Evaluation) -> tuple[tuple[Tensor, ...], list[Tensor]]:
-        """The logits and the worst weights at an evaluated point: those of the last one, or else of another pass."""
+        """The logits and the worst weights at an evaluated point: kept from the last pass, or else from another one."""
         x = evaluation.x
         if self._last is None or self._worst is None or self._last[0] is not x or self._worst[0] is not x:
             self.evaluate(x, evaluation.maximisers)

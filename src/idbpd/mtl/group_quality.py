@@ -18,7 +18,7 @@ class GroupQuality(NamedTuple):
     """The losses of a group's samples, and the measures that people know."""
 
     losses: Tensor  # (samples,), float64
-    metrics: Mapping[str, float]  # by name; none where there is no sample
+    metrics: Mapping[str, float]  # by name; empty where there is no sample
 
     @property
     def rows(self) -> int:

@@ -1,9 +1,9 @@
-"""What is known about the curvature of the losses in the weights of a network, layer by layer: two small matrices each.
+"""The curvature of the losses in the weights of a network, approximated layer by layer by two small matrices.
 
 The Hessian in the weights of a linear layer is about B x A (K-FAC: Martens and Grosse 2015). A has the second moments
-of what goes into the layer, with a one for its bias, B those of the derivatives behind it. For a layer that takes the
-features A is known before the first step, and that alone is what a run begins with: B and the moments inside of the
-network, taken at random weights, make the first steps worse. Both are taken once the run is under way.
+of the layer's inputs, with a one for the bias, and B those of the derivatives in its outputs. For a layer that takes
+the features, A is known before the first step. A run begins with that alone: B and the moments inside the network,
+taken at random weights, make the first steps worse. They are used once the run is under way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.layer_moments import Layer, LayerMoments, Moments, layers_of
 from idbpd.optim.initial_metric import LayeredMetric, LayerMetric
 
-# Shares of the mean moment that are added to each: directions that are hardly seen are not known.
+# Damping, as a share of the mean moment: the samples say little about directions in which they hardly vary.
 OF_FEATURES, INSIDE = 1e-2, 1e-1
-LEAST_FACTOR = 0.2  # of a task in the moments: one that has no multiplier yet may get one soon
+LEAST_FACTOR = 0.2  # the least factor of a task in the moments: a task without a multiplier may get one soon
 
 
 class LayerCurvature:
@@ -33,7 +33,7 @@ class LayerCurvature:
         return first_metric(self._layers, self._known(x), x)
 
     def at(self, x: Tensor, spreads: Sequence[Tensor], weights: Sequence[Tensor]) -> LayeredMetric | None:
-        """The metric at weights ``x``; `LayerMoments.at` says what the others are."""
+        """The metric at weights ``x``; the other arguments are those of `LayerMoments.at`."""
         known = self._known(x)
         if not known:
             return None
@@ -61,7 +61,7 @@ def later_metric(
     made = []
     for at, behind in moments.left.items():
         entering, damping = (of_features[at], OF_FEATURES) if at in of_features else (moments.right[at], INSIDE)
-        # The curvature of the decay is the same in all directions: each side has what the other makes of it.
+        # Weight decay adds a multiple of the identity to the product: each factor gets it, divided by the other's mean.
         right = _inverse(entering, damping * _mean(entering) + decay / _mean(behind))
         left = _inverse(behind, INSIDE * _mean(behind) + decay / _mean(entering))
         made.append(_metric(layers[at], right.to(x), left.to(x)))

@@ -1,6 +1,6 @@
-"""Second moments of what goes into each layer of a network, and of the derivatives behind it, over samples.
+"""Second moments of the inputs of each layer of a network, and of the derivatives in its outputs.
 
-They are sums over samples: where these are dealt to several ranks, each rank adds up its own.
+They are sums over samples: if these are dealt to several ranks, each rank adds up its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,11 +17,11 @@ from idbpd.mtl.losses import Loss
 from idbpd.mtl.passes import Cotangent, in_union, union_of
 from idbpd.mtl.pieces import pieces
 
-# Inputs or outputs of a layer beyond which only their own moments are taken, not those of pairs: a square matrix of
+# With more inputs (or outputs) than this, only the mean squares are taken, and no products of pairs: a square matrix of
 # this size is inverted within half a second.
 MOST_PAIRED = 2000
 ROWS_AT_A_TIME = 1024
-NEAR = 1e-2  # a difference of logits for a second derivative, in float32 too
+NEAR = 1e-2  # the step in the logits for a second derivative by differences, large enough for float32
 
 
 class Layer(NamedTuple):
@@ -35,10 +35,10 @@ class Layer(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """By the number of the layer, float64: (size, size), or (size,) where only the squares are known."""
+    """Sums of products by the number of the layer, float64: (size, size), or (size,) where only squares are taken."""
 
-    right: Mapping[int, Tensor]  # of what goes into it, with a one for its bias
-    left: Mapping[int, Tensor]  # of the derivatives behind it
+    right: Mapping[int, Tensor]  # of the layer's inputs, with a one for the bias
+    left: Mapping[int, Tensor]  # of the derivatives in its outputs
 
 
 class LayerMoments:
@@ -53,7 +53,7 @@ class LayerMoments:
         every_row: bool | None = None,
         add: Callable[[Tensor], Tensor] = lambda tensor: tensor,
     ) -> None:
-        """``add`` adds up over all ranks, which decide by all samples whether rows of no task count (``every_row``)."""
+        """``add`` sums over all ranks; ``every_row`` (see `union_of`) is then decided from the samples of all ranks."""
         self._network, self._features, self._add = network, data.features, add
         self._heads = [data.position(task.name) for task in tasks]
         self._union = union_of(tasks, len(data.features), every_row=every_row)
@@ -63,7 +63,7 @@ class LayerMoments:
 
     @torch.no_grad()
     def of_features(self, x: Tensor) -> dict[int, Tensor]:
-        """Of the layers whose input depends on no weight: they never change."""
+        """The moments of layers whose inputs depend on no weight: they never change."""
         sums = {at: _zeros(self._sizes(at)[0], x) for at in sorted(self._fed_by_features(x))}
 
         def watch(at: int, entering: Tensor) -> None:
@@ -77,7 +77,7 @@ class LayerMoments:
         return {at: of_layer / size.view(()) for at, of_layer in zip(sums, added, strict=True)}
 
     def at(self, x: Tensor, spreads: Sequence[Tensor], weights: Sequence[Tensor]) -> Moments:
-        """At weights ``x``, without those of the features.
+        """The moments at weights ``x``, without those of `of_features`.
 
         ``spreads`` (labels, samples) per task are roots of the curvature in the logits, with random signs, and
         ``weights`` (samples,) how much each sample counts.
@@ -158,7 +158,7 @@ class LayerMoments:
     def _watched(
         self, watch: Callable[[int, Tensor], None], outputs: list[tuple[int, Tensor]] | None = None
     ) -> Iterator[None]:
-        """Show what goes into each layer, and keep what comes out of it."""
+        """Pass the input of each layer to ``watch``, and keep its output in ``outputs``."""
 
         def hook_of(at: int) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
             def hook(_: nn.Module, entering: tuple[Tensor, ...], leaving: Tensor) -> None:
@@ -203,7 +203,7 @@ def spread_of(loss: Loss, logits: Tensor, targets: Tensor, weights: Tensor, sign
 
 
 def layers_of(network: nn.Module) -> list[Layer]:
-    """The layers whose input can be written as a table, as far as their weights are trained."""
+    """The trained layers whose input can be written as a table: linear ones, and plain convolutions."""
     begins, begin = {}, 0
     found = []
     for name, parameter in _trained(network).items():
@@ -228,7 +228,7 @@ def _is_plain(module: nn.Conv2d) -> bool:
 
 
 def _inputs(layer: Layer, entering: Tensor) -> Tensor:
-    """What goes into a layer, (samples, places, inputs), with a one for the bias."""
+    """The inputs of a layer, (samples, places, inputs), with a one for the bias."""
     module = layer.module
     if isinstance(module, nn.Conv2d):
         assert not isinstance(module.padding, str)
@@ -240,7 +240,7 @@ def _inputs(layer: Layer, entering: Tensor) -> Tensor:
 
 
 def _outputs(layer: Layer, leaving: Tensor) -> Tensor:
-    """What comes out of a layer, one row per sample and place."""
+    """The outputs of a layer, one row per sample and place."""
     if isinstance(layer.module, nn.Conv2d):
         return leaving.flatten(2).transpose(1, 2).reshape(-1, layer.outputs)
     return leaving.reshape(-1, layer.outputs)

@@ -17,8 +17,8 @@ ROWS_ON_AN_ACCELERATOR = 16384
 class ModulePasses:
     """A network that gives one tensor of logits per task, on the tasks of a problem.
 
-    The forward pass keeps no graph. A backward pass runs the rows with weight through the network once more, with one,
-    and pulls the gradients of all tasks from it.
+    The forward pass keeps no graph. A backward pass runs the rows with weight through the network a second time, with a
+    graph, which gives the gradients of all tasks.
     """
 
     def __init__(self, network: nn.Module, data: MultiTaskData, tasks: Sequence[Task]) -> None:

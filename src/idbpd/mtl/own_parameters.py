@@ -1,4 +1,4 @@
-"""Which parameters of a network other tasks have to themselves: those that one task's answers do not depend on.
+"""The parameters that one task's answers do not depend on, but the answers to other tasks do.
 
 For the default network they are the heads of the other tasks. For a network of the user's own, autograd finds them.
 """
@@ -14,7 +14,7 @@ from torch.func import functional_call
 # not saturate, and a unit that happens to be off for all rows with some weights is on with others.
 ROWS = 64
 SIZES = (1.0, 1e-2, 1e-4)
-# A change of what must not matter may show by rounding at most.
+# The answers to the task may change by rounding at most.
 ROUNDING = 1e-9
 
 
@@ -28,8 +28,8 @@ class OwnParameters(NamedTuple):
 def own_parameters(network: nn.Module, features: Tensor, task: int) -> OwnParameters:
     """The parameters that the answers to ``task`` do not depend on, but those to another task do.
 
-    A number counts where its gradient is zero for every weight that was tried: a layer that holds the heads of all
-    tasks is divided. Dependence without a gradient is found by changing the numbers.
+    Numbers are judged one by one, so a layer that holds the heads of all tasks is divided. A number is free if its
+    gradient is zero at all weights that are tried; dependence without a gradient is found by changing the free numbers.
     """
     probe = copy.deepcopy(network).to("cpu", torch.float64)
     rows = spread_rows(features).to("cpu", torch.float64)

@@ -78,14 +78,14 @@ WORTH_PICKING = 0.75
 
 
 def sees_every_row(tasks: Sequence[Task], samples: int) -> bool:
-    """Whether few rows are seen by no task, so that all rows are passed."""
+    """Whether so few rows belong to no task that all rows are passed."""
     return max(task.size for task in tasks) > WORTH_PICKING * samples or (
         int(_seen(tasks, samples).sum()) > WORTH_PICKING * samples
     )
 
 
 def union_of(tasks: Sequence[Task], samples: int, *, every_row: bool | None = None) -> Union:
-    """The union of the tasks' samples, or all rows; None: where few rows are seen by no task, all are passed."""
+    """The union of the tasks' samples, or all rows; None: as `sees_every_row` decides."""
     if sees_every_row(tasks, samples) if every_row is None else every_row:
         return Union(None, samples, tuple(task.rows for task in tasks))
     seen = _seen(tasks, samples)

@@ -94,12 +94,12 @@ class RobustMultiTask:
         return Maximisers(uniform[0], tuple(uniform[1:]))
 
     def initial_metric(self, x: Tensor) -> InitialMetric | None:
-        """What the network knows about curvature before the first step."""
+        """The curvature that is known before the first step, as a metric."""
         return self._curvature.at_start(x)
 
     @torch.no_grad()
     def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
-        """The same with what the losses know at a point: each task counts by its weight in the Lagrangian."""
+        """The same with the curvature of the losses at a point: each task counts by its weight in the Lagrangian."""
         if not has_steady_weights(self._criteria):
             return None
         factors = [1.0, *(sum(pair) for pair in zip(multipliers.tolist(), self._shares, strict=True))]
@@ -179,7 +179,7 @@ class RobustMultiTask:
         return self._passes.backward(cotangents).to(evaluation.x.device)
 
     def _logits_at(self, evaluation: Evaluation) -> tuple[Tensor, ...]:
-        """The logits at an evaluated point: those of the last forward pass, or else of another one."""
+        """The logits at an evaluated point: kept from the last forward pass, or else from another one."""
         if self._last is None or self._last.x is not evaluation.x:
             self.losses(evaluation.x)
         assert self._last is not None  # it has just been set
@@ -204,7 +204,7 @@ def shares_beyond_limits(beyond_limits: float, tasks: tuple[Task, ...], criteria
 
 
 def passes_of(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) -> Passes:
-    """Written by hand for the default network, by autograd for any other; in blocks where the rows are many."""
+    """The passes: written by hand for the default network (in blocks if rows are many), by autograd for any other."""
     if isinstance(network, SharedNetwork):
         many = len(data.features) * network.trunk.out_features > MOST_ACTIVATIONS
         if many and data.features.device.type == "cpu":

@@ -48,7 +48,7 @@ class TaskQuality(NamedTuple):
     labels: Mapping[str, LabelQuality]  # by name; none for a number
     spreads: Mapping[str, list[float]] = MappingProxyType(
         {}
-    )  # what chance can do (`idbpd.mtl.chance`), where asked for
+    )  # pseudo-values, which show what may be chance (`idbpd.mtl.chance`); empty if not asked for
 
     @property
     def headline(self) -> tuple[str, float]:
@@ -70,7 +70,7 @@ LOSS_MEASURES = ("mean_loss", "worst_case_loss", "maximum_loss", "cvar_loss")
 def measure_quality(
     network: nn.Module, data: MultiTaskData, criteria: Criteria, *, with_spreads: bool = False
 ) -> dict[str, TaskQuality]:
-    """The quality of every task on data, by name; with what chance can do to it, if asked for."""
+    """The quality of every task on data, by name; with pseudo-values (`idbpd.mtl.chance`) if asked for."""
     found = {}
     for task, logits in task_logits(network, data):
         quality = task_quality(task, logits, criteria(task))
@@ -153,7 +153,7 @@ def task_quality(task: Task, logits: Tensor, criterion: Criterion) -> TaskQualit
 
 
 def _label_quality(task: Task, loss: Loss, logits: Tensor, losses: Tensor) -> dict[str, LabelQuality]:
-    relevant = task.targets > 0  # what is not known is not
+    relevant = task.targets > 0  # an unknown target (NaN) is not
     counts = relevant.sum(dim=0)
     answers = loss.answers(logits)
     columns = (

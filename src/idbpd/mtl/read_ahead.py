@@ -1,4 +1,4 @@
-"""Ask the system to read the rows that come next, while those of now are worked on."""
+"""Ask the system to read the rows that come next, while the present ones are worked on."""
 
 import ctypes
 import mmap
@@ -24,10 +24,11 @@ def read_ahead(table: Tensor, rows: Tensor | None, block: slice) -> None:
     first = (end // AHEAD + 1) * AHEAD if begin > 0 else 0
     last = min(first + AHEAD if begin > 0 else 2 * AHEAD, table.nbytes)
     if first < last:
-        _advise(table.data_ptr() + first, last - first)
+        advise(table.data_ptr() + first, last - first)
 
 
-def _advise(address: int, length: int) -> None:
+def advise(address: int, length: int) -> None:
+    """Tell the system that these bytes of memory will be needed."""
     page = mmap.PAGESIZE
     start = address // page * page
     _libc().madvise(ctypes.c_void_p(start), ctypes.c_size_t(length + address - start), ctypes.c_int(WILL_NEED))

@@ -14,7 +14,7 @@ from torch.func import functional_call
 from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.own_parameters import drawn_weights, spread_rows
 
-ROUNDING = 1e-9  # a difference of two outputs in float64 that is no difference
+ROUNDING = 1e-9  # a larger difference of two outputs in float64 is more than rounding
 
 
 class WeightDecay:

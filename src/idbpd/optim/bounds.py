@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-_ROUNDS = 20  # of guesses which variables at bounds count
+_ROUNDS = 20  # of guesses which variables at bounds count: one to three on the bank; the best one is taken at the end
 
 
 class Sides(NamedTuple):

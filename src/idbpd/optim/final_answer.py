@@ -17,8 +17,9 @@ from idbpd.optim.oracle import Evaluation, Maximisers, Verification, VerifyingOr
 from idbpd.optim.scaling import in_user_units
 from idbpd.optim.solution import RunState, Solution
 
-INNER = 0.1  # share of the tolerance to which worst cases are wanted at the end
-_AGAIN = 5  # verifications of the point that is returned
+# Share of the tolerance to which worst cases are wanted at the end: residuals may miss it by little for their sake.
+INNER = 0.1
+_AGAIN = 5  # verifications of the point that is returned, as long as each finds a higher worst case
 
 
 def final_answer(

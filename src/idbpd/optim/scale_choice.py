@@ -13,13 +13,18 @@ from idbpd.optim.method import Iterate
 from idbpd.optim.oracle import Oracle, TermOracle, bounds_of
 from idbpd.optim.scaling import Scaling, power_of_two
 
-_TINY = 1e-3  # slope below which a function may be small
-_ROUNDING = 1e-14  # slope that may be rounding
-_PROBES, _AROUND = 4, 0.1  # looks around the start, and how far
-_UNEVEN = 1e3  # ratio of the slopes along two variables beyond which their sizes are looked at
-_MOST_VARIABLES = 100  # whose sizes are looked at
-_LEAST_CHANGE = 1e-6  # share of the largest change of a term that that of another is at least taken for
-_NEAR = 1e-3  # share of a variable's size: for a second derivative
+_TINY = 1e-3  # slope below which a function may be small: a thousand times the default tolerance
+_ROUNDING = 1e-14  # slope that may be rounding: some fifty times that of one
+# Looks around the start, and how far in units of x: a slope may vanish by chance at one point, not at five.
+_PROBES, _AROUND = 4, 0.1
+# Ratio of the slopes along two variables beyond which their sizes are looked at. L-BFGS copes with less.
+_UNEVEN = 1e3
+_MOST_VARIABLES = 100  # whose sizes are looked at: each costs a gradient
+# Share of the largest change among the terms: a term that changes by less has no say about sizes.
+_LEAST_CHANGE = 1e-6
+# Share of the size of a variable over which gradients are compared: rounding is 1e-13 of it, and sizes are powers of
+# two, so that a derivative right to a few digits will do.
+_NEAR = 1e-3
 
 
 def choose_scaling(oracle: Oracle, x: Tensor, first: Iterate, x_scale: Tensor | None, is_relative: bool) -> Scaling:

@@ -28,7 +28,9 @@ from idbpd.optim.stated_bounds import PerVariable
 
 Callback = Callable[[Record], object]
 _DEFAULT = IDBPD()
-_REVISITS = 100  # how often a run goes on because a worst case turned out to be higher
+# How often a run goes on because a worst case turned out to be higher: a few times as a rule. Each time adds one, so
+# only a function with more peaks than that comes to this end.
+_REVISITS = 100
 
 
 class Keeper(Protocol):

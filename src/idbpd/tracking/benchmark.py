@@ -10,8 +10,8 @@ from mlflow.entities import Run
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.benchmark_results import BenchmarkCell, JobResult
-from idbpd.experiment.content_store import ContentStore
+from idbpd.experiment.records.content_store import ContentStore
+from idbpd.experiment.tracked.benchmark_results import BenchmarkCell, JobResult
 from idbpd.tracking import logging
 from idbpd.tracking.runs import current_journal, track_complete_run
 

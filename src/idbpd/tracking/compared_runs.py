@@ -15,7 +15,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_PARENT_RUN_ID, ML
 
 from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError, DataError
-from idbpd.experiment.tracked_run import TrackedRun
+from idbpd.experiment.tracked.run import TrackedRun
 from idbpd.tracking.logging import flatten
 from idbpd.tracking.registry import registered_name, versions
 from idbpd.tracking.store import URI_VARIABLE, address, is_reachable

@@ -4,6 +4,7 @@ An entry that was sent just before the process died is sent again by the next se
 runs and models are found by their keys, metric points by time and step, and writing anything else twice has no effect.
 """
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset as DatasetEntity
 from mlflow.entities import DatasetInput, InputTag, LoggedModelOutput, Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
-from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
+from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 
 from idbpd.redaction import redact
 from idbpd.tracking.journal import Entry, Journal
@@ -95,6 +96,7 @@ class _Sender:
             "params": self._params,
             "tags": self._tags,
             "artifact": self._artifact,
+            "table": self._table,
             "input": self._input,
             "model": self._model,
             "close": self._close,
@@ -150,6 +152,16 @@ class _Sender:
 
     def _artifact(self, run_id: str, entry: Entry) -> None:
         self._client.log_artifact(run_id, str(entry.folder / entry.content["file"]))
+
+    def _table(self, run_id: str, entry: Entry) -> None:
+        """Log a table, and name it as one. `MlflowClient.log_table` would append to a table that is there already."""
+        file = entry.content["file"]
+        self._client.log_dict(run_id, entry.content["table"], file)
+        named = json.loads(self._client.get_run(run_id).data.tags.get(MLFLOW_LOGGED_ARTIFACTS, "[]"))
+        new = {"path": file, "type": "table"}
+        if new not in named:
+            named = [new, *named] if entry.content["first"] else [*named, new]
+            self._client.set_tag(run_id, MLFLOW_LOGGED_ARTIFACTS, json.dumps(named))
 
     def _input(self, run_id: str, entry: Entry) -> None:
         tags = [InputTag(name, value) for name, value in entry.content["tags"].items()]

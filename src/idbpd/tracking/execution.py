@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_SOURCE_NAME
 
-from idbpd.experiment.execution import command_line, commit_of
-from idbpd.experiment.provenance import code_sha256, installed_packages, lock_sha256
+from idbpd.experiment.records.execution import command_line, commit_of
+from idbpd.experiment.records.provenance import code_sha256, installed_packages, lock_sha256
 
 
 def execution_tags(project: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from idbpd.datasets.partial import machine, temporary_folder
 from idbpd.errors import ConfigurationError, causes
-from idbpd.experiment.provenance import installed_packages
+from idbpd.experiment.records.provenance import installed_packages
 from idbpd.redaction import redacted, without_secrets
 from idbpd.tracking.delivery import send
 from idbpd.tracking.execution import execution_tags

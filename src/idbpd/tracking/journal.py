@@ -58,7 +58,7 @@ class Journal:
         partial.mkdir()
         alive = (partial / _ALIVE).open("w")
         fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _write(partial / HEADER, header)
+        write_json(partial / HEADER, header)
         partial.rename(folder)
         journal = cls(folder)
         journal._alive = alive
@@ -124,7 +124,7 @@ class Journal:
 
     def add_run(self, key: str, run_id: str) -> None:
         """Store the id of a run."""
-        _write(self.folder / RUNS, {**self.runs, key: run_id})
+        write_json(self.folder / RUNS, {**self.runs, key: run_id})
 
     @contextmanager
     def sending(self) -> Iterator[None]:
@@ -147,14 +147,15 @@ class Journal:
         """Release the lock, and delete the journal if everything was sent."""
         if next(self.entries(), None) is None and not (self.folder / REJECTED).exists():
             remove_journal(self.folder)
-        self._release()
+        self.release()
 
     def discard(self) -> None:
         """Delete the journal of an execution that was refused before anything of it was sent."""
         remove_journal(self.folder)
-        self._release()
+        self.release()
 
-    def _release(self) -> None:
+    def release(self) -> None:
+        """Release the lock: from now on the execution looks ended."""
         if self._alive is not None:
             self._alive.close()
             self._alive = None
@@ -188,6 +189,7 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _write(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a file of a journal, whole or not at all."""
     with replacing(path) as partial:
         partial.write_text(json.dumps(content), encoding="utf-8")

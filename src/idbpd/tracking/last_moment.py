@@ -1,8 +1,8 @@
-"""A process that is killed after its last result, while it ends: its run is complete, but its command failed.
+"""Close the run of a process that was killed while it ended: all results are saved, but its command failed.
 
-Whoever called the command sees a kill and starts it again, which makes the same child run once more. Then the first
-one is not FINISHED but KILLED, as its caller saw it, so that a result stands only once among the finished runs. The
-note that tells is removed by the last act of the process (`process_end`).
+Whoever called the command sees a kill and starts it again, which makes the same child run once more. Then the first one
+gets the status KILLED, as its caller saw it, so that only one of them is among the finished runs. A note on disk tells
+the two cases apart: the last act of a process removes it (`process_end`).
 """
 
 import hashlib

@@ -1,5 +1,6 @@
 """Convert results to entries of an MLflow run."""
 
+import json
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -61,6 +62,12 @@ def tags(values: Mapping[str, Any]) -> Content:
 def description(text: str) -> Content:
     """A text as the description that MLflow's page shows above everything else."""
     return Content("tags", {MLFLOW_NOTE: text})
+
+
+def table_for_page(frame: pd.DataFrame, file: str, *, first: bool) -> Content:
+    """A table as MLflow's page shows it: a JSON file of columns and rows, which a tag of the run names."""
+    rows = json.loads(frame.to_json(orient="split", index=False))
+    return Content("table", {"file": file, "table": rows, "first": first})
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

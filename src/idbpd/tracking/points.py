@@ -6,7 +6,7 @@ from typing import Any
 
 from kedro.io import AbstractDataset
 
-from idbpd.experiment.tracked_point import TrackedPoint
+from idbpd.experiment.tracked.point import TrackedPoint
 from idbpd.tracking.model import TrackedModelDataset
 from idbpd.tracking.tracked import TrackedDataset
 

@@ -12,8 +12,8 @@ from kedro.pipeline import Pipeline
 from idbpd.datasets.table_checks import as_table
 from idbpd.errors import ConfigurationError
 from idbpd.exit_codes import NothingToDo
-from idbpd.experiment.checkpoint_entries import clear_checkpoints
-from idbpd.experiment.provenance import changed, program_fingerprints
+from idbpd.experiment.records.provenance import changed, program_fingerprints
+from idbpd.experiment.solving.checkpoint_entries import clear_checkpoints
 from idbpd.experiment.splitting.fingerprint import data_sha256
 from idbpd.redaction import redact
 from idbpd.tracking.connection import connect

@@ -1,4 +1,4 @@
-"""The name of a run in MLflow's list, short and about the data that it is really about."""
+"""The name of a run in MLflow's list: short, with the data set that the run is about."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

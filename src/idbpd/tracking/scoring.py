@@ -55,7 +55,7 @@ class VerifiedModel:
 
     def predict(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The answers for raw rows: those that the served model gives."""
-        # MLflow's check of the columns allows anything, but looks at every single value: it is passed by.
+        # MLflow's check of the columns allows anything, but looks at every single value, so it is bypassed.
         answers = self._model.predict(rows) if self._description is None else self._served.predict(None, rows)
         assert isinstance(answers, pd.DataFrame)
         return answers

@@ -30,7 +30,7 @@ BUSY_SECONDS = 20.0
 
 
 def make_whole(path: Path, artifacts: str) -> None:
-    """Make the database of a store, unless there is one; one that was never made to its end is set aside first."""
+    """Make the database of a store, unless there is one; an incomplete one is set aside first."""
     with _only_one(path.parent):
         remove_abandoned(path.parent)
         if path.exists() and is_half_made(path):
@@ -42,7 +42,7 @@ def make_whole(path: Path, artifacts: str) -> None:
 
 
 def is_half_made(path: Path) -> bool:
-    """Whether MLflow did not come to the end of making this database.
+    """Whether MLflow was interrupted while it made this database.
 
     The last thing that it makes is its first experiment. A database without any has nothing that could be lost. A file
     that is no database is not half-made: MLflow says what is wrong with it.

@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.folders import require_writable
+from idbpd.experiment.records.folders import require_writable
 from idbpd.redaction import redact, without_user
 from idbpd.tracking.sqlite_file import make_whole
 

@@ -164,7 +164,7 @@ def test_only_new_files_are_read_for_the_fingerprint(tmp_path: Path, monkeypatch
         read.append(name)
         return str(span)
 
-    monkeypatch.setattr("idbpd.datasets.stored.parquet_rows._sha256", digest)
+    monkeypatch.setattr("idbpd.datasets.stored.parquet_rows.span_sha256", digest)
     assert data_sha256(_load([first, second], digests=str(store))) != before
     assert set(read) == {second}
     assert len(read) == -(-ROWS // GROUP)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from idbpd.datasets.table import Origin
-from idbpd.datasets.tabular.feature_roles import Judged, Wishes, judge
+from idbpd.datasets.tabular.feature_roles import Judged, StatedRoles, judge
 from idbpd.datasets.tabular.values import Reading, values_of
 from idbpd.errors import DataError
 
@@ -17,14 +17,14 @@ RANDOM = np.random.default_rng(0)
 IDENTIFIER = "an identifier"
 
 
-def _judged(columns: dict[str, list[Any]], **wishes: Any) -> Judged:
+def _judged(columns: dict[str, list[Any]], **stated: Any) -> Judged:
     values = [values_of(pa.chunked_array([column]), name, Reading()) for name, column in columns.items()]
     rows = len(values[0].known)
-    return judge(values, Wishes(**wishes), Origin("a.csv", np.arange(2, rows + 2)), np.arange(rows))
+    return judge(values, StatedRoles(**stated), Origin("a.csv", np.arange(2, rows + 2)), np.arange(rows))
 
 
-def _role(name: str, column: list[Any], **wishes: Any) -> str:
-    judged = _judged({name: column}, **wishes)
+def _role(name: str, column: list[Any], **stated: Any) -> str:
+    judged = _judged({name: column}, **stated)
     return judged.features[0].role if judged.features else judged.left_out[name]
 
 
@@ -95,7 +95,7 @@ def test_columns_keep_their_values_and_their_gaps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "wishes", "message"),
+    ("column", "stated", "message"),
     [
         (
             ["1", "2", "low"] * 10,
@@ -112,10 +112,10 @@ def test_columns_keep_their_values_and_their_gaps() -> None:
     ],
 )
 def test_a_column_that_is_not_what_people_say_is_named(
-    column: list[str], wishes: dict[str, list[str]], message: str
+    column: list[str], stated: dict[str, list[str]], message: str
 ) -> None:
     with pytest.raises(DataError) as error:
-        _judged({"x": column}, **wishes)
+        _judged({"x": column}, **stated)
     assert message in str(error.value)
 
 

@@ -210,3 +210,15 @@ def test_numbers_far_from_all_others_are_told(caplog: pytest.LogCaptureFixture) 
 def test_labels_may_be_written_in_other_languages() -> None:
     labels = _target(["x", "y"], x=["Ja", "nein"], y=["Falsch", "wahr"])
     np.testing.assert_array_equal(labels.values, [[1, 0], [0, 1]])
+
+
+def test_whole_numbers_that_may_be_codes_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    codes = [str(100 + at % 20) for at in range(60)]
+    assert _target("class_code", class_code=codes).kind == "number"
+    assert (
+        "'class_code' has whole numbers and is read as a number, but its name says that they are codes" in caplog.text
+    )
+    caplog.clear()
+    _target({"column": "class_code", "kind": "classes"}, class_code=codes)
+    _target("barcodes", barcodes=codes)
+    assert not caplog.records

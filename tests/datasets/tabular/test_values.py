@@ -75,7 +75,10 @@ def test_whole_numbers_are_told_from_others() -> None:
 @pytest.mark.parametrize(
     ("column", "remark"),
     [
-        (["1,234", "5,678"], "its comma may divide off decimals or thousands: say decimal: ',' or decimal: '.'"),
+        (
+            ["1,234", "5,678"],
+            "its comma may be a decimal comma or separate thousands: say decimal: ',' or decimal: '.'",
+        ),
         (["01/02/2024"], "its days and months cannot be told apart: say dates: {x: '%d/%m/%Y'} or '%m/%d/%Y'"),
         (
             [*map(str, range(50)), "n.k.", "none given"],

@@ -58,3 +58,36 @@ def test_numbers_among_other_words_are_found() -> None:
 
 def test_a_whole_number_has_no_point_in_its_name() -> None:
     assert [number_text(value) for value in (3.0, -4.0, 0.1, 1e20, float("inf"))] == ["3", "-4", "0.1", "1e+20", "inf"]
+
+
+@pytest.mark.parametrize(
+    ("form", "unit", "decimal"),
+    [("{}.5 kg", "kg", None), ("{},5KM/h", "km/h", ","), ("1.{},25 Eur", "eur", ","), ("-{} °C", "°c", None)],
+)
+def test_one_unit_in_letters_may_stand_after_the_numbers(form: str, unit: str, decimal: str | None) -> None:
+    found = read_numbers([form.format(number) for number in range(100, 115)])
+    assert found is not None
+    assert (found.unit, found.decimal) == (unit, decimal)
+    steps = np.diff(np.abs(found.values))
+    np.testing.assert_allclose(steps, steps[0])
+
+
+def test_a_few_texts_or_several_units_are_no_numbers() -> None:
+    # '12 months' is the name of a plan; an hour is not a minute; and 12A is not the place after 11A.
+    assert read_numbers(["12 months", "24 months"]) is None
+    assert read_numbers([f"{number} {'min' if number % 2 else 'h'}" for number in range(30)]) is None
+    assert read_numbers([f"{number}{letter}" for number in range(10, 20) for letter in "AB"]) is None
+
+
+def test_a_sign_may_stand_before_a_currency() -> None:
+    found = read_numbers(["-$5", "$7.50"])
+    assert found is not None
+    np.testing.assert_array_equal(found.values, [-5, 7.5])
+
+
+@pytest.mark.parametrize(("words", "decimal"), [(["$45,000", "$950"], "."), (["45.000 €", "950 €"], ",")])
+def test_money_has_no_three_decimals(words: list[str], decimal: str) -> None:
+    found = read_numbers(words)
+    assert found is not None
+    assert found.values.tolist() == [45000, 950]
+    assert found.decimal == decimal

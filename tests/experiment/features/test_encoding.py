@@ -84,6 +84,15 @@ def test_numbers_written_in_the_way_of_a_country_are_read_so() -> None:
     assert replaced[6] == "age missing, 19.5 used"
 
 
+def test_numbers_with_a_unit_in_letters_are_read_with_it_and_without() -> None:
+    column = number("age", np.arange(ROWS))
+    column = type(column)(column.name, "number", column.values, written={"unit": "km/h", "decimal": ","})
+    encoding = fit_encoding(table_of(column), np.arange(ROWS))
+    matrix, replaced = encode(_cells("age", ["12,5 km/h", "12,5KM/H", 12.5, "12", "12 mph"]), encoding)
+    assert matrix[:, 0].tolist() == [12.5, 12.5, 12.5, 12, 19.5]
+    assert replaced == ["", "", "", "", "age '12 mph' not usable, 19.5 used"]
+
+
 @pytest.mark.parametrize(
     ("known", "cells"),
     [

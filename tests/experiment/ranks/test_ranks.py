@@ -25,7 +25,10 @@ from tests.pipelines.small_tasks import EXPERIMENT, small_tasks
 TWO = DistributedParameters(processes=2, timeout=5, restarts=10)
 
 # The agent of torch leaves the files open that it gives to processes.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+    pytest.mark.xdist_group("ranks"),  # one worker starts them
+]
 LIMITS = {"second": 0.9}
 AGENT = 30.0  # seconds that torch's agent gives a process to end before it kills it
 

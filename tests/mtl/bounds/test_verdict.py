@@ -38,7 +38,8 @@ def test_twice_too_wide_needs_four_times_the_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "bound"), [(1.0, 1.1), (1.1, 1.2), (0.5, math.inf), (math.nan, 1.0), (0.5, math.nan)]
+    ("value", "bound"),
+    [(1.0, 1.1), (1.1, 1.2), (0.5, math.inf), (math.nan, 1.0), (0.5, math.nan), (0.99, 2.0), (1 - 1e-16, 1e300)],
 )
 def test_sometimes_no_number_of_rows_helps(value: float, bound: float) -> None:
     assert rows_needed(value, bound, limit=1.0, rows=100) is None

@@ -8,6 +8,7 @@ value is above the one it reports, or a true constraint is violated.
 # mypy: disable-error-code="misc"
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -59,9 +60,9 @@ def grid(n: int, per_axis: int, low: float = -1.0, high: float = 1.0) -> Tensor:
     return torch.cartesian_prod(*[torch.linspace(low, high, per_axis, dtype=torch.float64)] * n).reshape(-1, n)
 
 
-def scan(psi: Psi, points: Tensor) -> Callable[[Tensor], float]:
-    """The largest value over many points."""
-    return lambda x: float(torch.vmap(lambda w: psi(x, w), chunk_size=20_000)(points).amax())
+def scan(psi: Psi, points: Callable[[], Tensor]) -> Callable[[Tensor], float]:
+    """The largest value over many points, which are made when they are asked for."""
+    return lambda x: float(torch.vmap(lambda w: psi(x, w), chunk_size=20_000)(points()).amax())
 
 
 def limited(
@@ -134,7 +135,7 @@ def symmetric(n: int, seed: int) -> Tensor:
 
 
 def flat_starts() -> list[Hidden]:
-    line, plane = cube(1), grid(1, 20_001)
+    line, plane = cube(1), partial(grid, 1, 20_001)
     centre = at(2, 1)
     cases = [
         limited(
@@ -166,7 +167,7 @@ def flat_starts() -> list[Hidden]:
             "hinge, box",
             lambda x, w: hinge(x, w) - 0.4,
             cube(2, -0.5, 0.5),
-            scan(lambda x, w: hinge(x, w) - 0.4, corners(2, -0.5, 0.5)),
+            scan(lambda x, w: hinge(x, w) - 0.4, partial(corners, 2, -0.5, 0.5)),
         ),
         limited(
             "dead zone",
@@ -234,7 +235,7 @@ def convex() -> list[Hidden]:
         def psi(x: Tensor, w: Tensor, Q: Tensor = Q, b: Tensor = b) -> Tensor:
             return w @ Q @ w * (0.1 + 0.1 * x[0] ** 2) + 0.3 * x[1] * (b @ w) - 2
 
-        cases.append(limited(f"convex quadratic, box of {n}", psi, cube(n), scan(psi, corners(n))))
+        cases.append(limited(f"convex quadratic, box of {n}", psi, cube(n), scan(psi, partial(corners, n))))
         cases.append(
             level(
                 f"convex quadratic, box of {n}",
@@ -329,14 +330,16 @@ def peaks() -> list[Hidden]:
                 lambda x, w: (
                     x[0] * torch.exp(-50 * (w[0] - 0.61) ** 2) + x[1] * torch.exp(-50 * (w[0] + 0.73) ** 2) - 1
                 ),
-                grid(1, 200_001),
+                partial(grid, 1, 200_001),
             ),
         ),
         limited(
             "trigonometric on a square",
             lambda x, w: x[0] * torch.sin(5 * w[0]) + x[1] * torch.cos(7 * w[1] + w[0]) - 1,
             cube(2),
-            scan(lambda x, w: x[0] * torch.sin(5 * w[0]) + x[1] * torch.cos(7 * w[1] + w[0]) - 1, grid(2, 1501)),
+            scan(
+                lambda x, w: x[0] * torch.sin(5 * w[0]) + x[1] * torch.cos(7 * w[1] + w[0]) - 1, partial(grid, 2, 1501)
+            ),
         ),
         worst_loss(
             "network of two",
@@ -344,7 +347,7 @@ def peaks() -> list[Hidden]:
             cube(2),
             scan(
                 lambda x, y: torch.tanh(3 * (x[0] * y[0] - y[1])).square() + (x[1] - y[0]).square() + 0.1 * x @ x,
-                grid(2, 1001),
+                partial(grid, 2, 1001),
             ),
         ),
     ]

@@ -16,7 +16,7 @@ from idbpd.optim.layout import flatten
 from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
 from idbpd.optim.quasi_newton.phases import IDBPDState
 from idbpd.optim.sets import Box, ConvexSet, Simplex
-from tests.optim.bank import CASES, KINKS, Case, Kink
+from tests.optim.bank import KINKS, Kink
 from tests.optim.bank.kinks import like, sides
 
 RUNS = [pytest.param(kink, start, id=f"{kink.name}-{i}") for kink in KINKS for i, start in enumerate(kink.starts)]
@@ -205,47 +205,6 @@ def test_a_run_goes_on_from_a_file_with_several_worst_cases(name: str, tmp_path:
         assert rest.kkt == whole.kkt
         assert (rest.steps, rest.evaluations, rest.gradients) == (whole.steps, whole.evaluations, whole.gradients)
         assert all(torch.equal(one, other) for one, other in zip(rest.history, whole.history, strict=True))
-
-
-class _Rows:
-    """In how many states of a run the model had more than one row per term."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-
-    def due(self, step: int) -> bool:
-        return True
-
-    def keep(self, state: RunState) -> None:
-        self.steps += state.method.bundle is not None
-
-
-# Smooth, but the worst case moves from one corner of its set to another within a step.
-FAST = {"dro_objective_10_0.1", "dro_both_10_0.1", "dro_objective_8_0.02", "dro_both_8_0.02", "weights_and_worst_case"}
-OVER_SETS = [case for case in CASES if case.problem.over or any(one.over for one in case.problem.constraints)]
-
-
-@pytest.mark.parametrize("case", [case for case in OVER_SETS if case.name not in FAST], ids=lambda case: case.name)
-def test_smooth_problems_do_without(case: Case) -> None:
-    for start in case.starts:
-        rows = _Rows()
-        solution = solve(case.problem, torch.tensor(start, dtype=torch.float64), keeper=rows)
-
-        assert solution.status is Status.CONVERGED
-        assert rows.steps == 0
-        assert solution.state.method.bundle is None
-
-
-@pytest.mark.parametrize("case", [case for case in OVER_SETS if case.name in FAST], ids=lambda case: case.name)
-def test_a_fast_worst_case_helps_directions_but_not_certificates(case: Case) -> None:
-    rows = _Rows()
-    for start in case.starts:
-        solution = solve(case.problem, torch.tensor(start, dtype=torch.float64), keeper=rows)
-
-        assert solution.status is Status.CONVERGED
-        assert solution.state.method.point.worst <= 1e-6  # with its one worst case
-        assert solution.gradients <= 4 * solution.evaluations
-    assert rows.steps > 0
 
 
 class _Opaque:

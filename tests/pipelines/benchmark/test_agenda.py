@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from idbpd.baselines import grid
-from idbpd.experiment.benchmark_results import JobResult
 from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import (
     CalibrationParameters,
@@ -16,6 +15,7 @@ from idbpd.experiment.parameters import (
     SplitParameters,
     TrainingParameters,
 )
+from idbpd.experiment.tracked.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.agenda import Agenda
 from idbpd.pipelines.benchmark.jobs import Arena, Budget, Calibration, Job, MethodRun, Setting, Start
 

@@ -17,11 +17,11 @@ from idbpd.experiment.parameters import (
     SplitParameters,
     TasksParameters,
     TrainingParameters,
+    WeightDecaySearchParameters,
 )
 from idbpd.experiment.problem import Experiment
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import TableSplit, split
-from idbpd.experiment.validation import WeightDecaySearchParameters
 from idbpd.pipelines.calibration.nodes import calibrate_with_reserve, settle_reserve
 from idbpd.pipelines.calibration.reserve import Tried
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from idbpd.experiment.thresholds import Promise
+from idbpd.experiment.limits.thresholds import Promise
 from idbpd.pipelines.calibration.reserve import TIGHTEST, Tried, choose, next_reserve
 
 RELATIVE = Promise(slack=0.1)

@@ -1,5 +1,6 @@
 """Stages, pruning and fine-tuning on a small table, without Kedro."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,8 @@ import torch
 
 from idbpd.datasets.table import Target, TaskTable
 from idbpd.energy import verified_energy
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.constrained_training import Trained
+from idbpd.experiment.limits.calibration import calibrate
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import (
     CalibrationParameters,
@@ -21,6 +20,8 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
 )
 from idbpd.experiment.problem import Experiment
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS
+from idbpd.experiment.solving.constrained_training import Trained
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import TableSplit, split
 from idbpd.pipelines.energy.budgeted import Budgeted
@@ -29,6 +30,8 @@ from idbpd.pipelines.energy.parameters import EnergyParameters
 from idbpd.pipelines.energy.plan import plan_energy, samples_of
 from idbpd.pipelines.energy.words import energy_headline
 from tests.pipelines.small_tasks import PROBLEM
+
+pytestmark = pytest.mark.xdist_group("energy nodes")  # one worker trains the dense model
 
 ENERGY = EnergyParameters.model_validate(
     {
@@ -72,6 +75,10 @@ class Ground:
         self.threshold, start, _ = calibrate(self.train, CALIBRATION, self.experiment)
         self.dense: Trained = train_dense(self.train, self.threshold, start, TRAINING, self.experiment)
 
+    @cached_property
+    def usual(self) -> Budgeted:
+        return self.budgeted()
+
     def budgeted(self, **changes: Any) -> Budgeted:
         energy = ENERGY.model_copy(update=changes)
         return train_under_budget(self.train, self.threshold, self.dense, energy, self.experiment)
@@ -83,7 +90,7 @@ def ground() -> Ground:
 
 
 def test_the_first_stage_begins_within_the_budget_and_the_last_is_a_kkt_point(ground: Ground) -> None:
-    found = ground.budgeted()
+    found = ground.usual
     assert [stage["width"] for stage in found.stages] == sorted((s["width"] for s in found.stages), reverse=True)
     assert found.stages[-1]["width"] == pytest.approx(0.1 * found.stages[0]["width"])
     assert found.history.query("stage == 1")["infeasibility"].iloc[0] <= 1e-5
@@ -94,7 +101,7 @@ def test_the_first_stage_begins_within_the_budget_and_the_last_is_a_kkt_point(gr
 
 
 def test_a_pruned_model_is_within_its_budget_and_fine_tuning_leaves_its_zeros(ground: Ground) -> None:
-    budgeted = ground.budgeted()
+    budgeted = ground.usual
     pruned = prune_and_fine_tune(
         ground.train, ground.threshold, budgeted, ENERGY, TRAINING, ground.experiment, NO_CHECKPOINTS
     )

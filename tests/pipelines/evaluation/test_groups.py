@@ -11,6 +11,7 @@ from idbpd.experiment.network import build_network, trained_network
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.experiment.problem import criteria_of
 from idbpd.mtl import Meaning, MultiTaskData, Task, sample_losses
+from idbpd.pipelines.evaluation.compared import Assessment
 from idbpd.pipelines.evaluation.groups import COLUMNS, MODELS, compare_groups
 from tests.pipelines.small_tasks import MODEL, PROBLEM
 
@@ -37,7 +38,7 @@ def _compared(train: MultiTaskData, test: MultiTaskData, fraction: float = 0.5) 
     of = [_weights(train, seed) for seed in range(3)]
     alone = {f"hours/{name}": tensor for name, tensor in of[2].items()}
     split = SplitParameters(test_fraction=fraction, seed=0)
-    return compare_groups(train, test, of[0], of[1], of[2], alone, MODEL, PROBLEM, split)
+    return compare_groups(of[0], of[1], of[2], alone, Assessment(train, test, MODEL, PROBLEM, split))
 
 
 def test_every_group_has_a_row_even_without_a_sample() -> None:

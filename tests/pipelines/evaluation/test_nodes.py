@@ -13,12 +13,13 @@ import torch
 from sklearn.metrics import mean_absolute_error, roc_auc_score
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.certify import certify
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.network import trained_network
-from idbpd.experiment.node_warnings import NodeWarnings
 from idbpd.experiment.parameters import SplitParameters
+from idbpd.experiment.records.node_warnings import NodeWarnings
 from idbpd.mtl import HEADLINE, KINDS, Meaning, MultiTaskData, Task
+from idbpd.pipelines.evaluation.compared import Assessment, Rivals
 from idbpd.pipelines.evaluation.groups import COLUMNS
 from idbpd.pipelines.evaluation.nodes import compare, draw_loss_distribution
 from idbpd.pipelines.evaluation.page import write_report
@@ -72,9 +73,9 @@ def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess(tmp_path:
     shared = (start, TRAINING, EXPERIMENT)
     weights, history, clock, outcome = train_constrained(train, threshold, *shared)
     equal = train_equal_weights(train, *shared)
-    others = (train_unconstrained(train, *shared), equal, alone, equal)  # the best fixed weights could be these
+    others = Rivals(train_unconstrained(train, *shared), equal, alone, equal)  # the best fixed weights could be these
     certificate = certify(train, test, weights, outcome, threshold, alone, SPLIT, EXPERIMENT)
-    tables = compare(train, test, weights, *others, certificate, MODEL, PROBLEM, SPLIT)
+    tables = compare(weights, others, certificate, Assessment(train, test, MODEL, PROBLEM, SPLIT))
     quality, summary, comparison, labels, verdicts = tables
 
     json.dumps(quality, allow_nan=False)
@@ -97,7 +98,7 @@ def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess(tmp_path:
     assert set(labels["task"]) == {NAMES[kind] for kind in KINDS if kind != "number"}
     assert not labels[["mean_loss", "hit_rate", "average_precision"]].isna().any(axis=None)
 
-    figure = draw_loss_distribution(train, test, weights, certificate, MODEL, PROBLEM, SPLIT)
+    figure = draw_loss_distribution(weights, certificate, Assessment(train, test, MODEL, PROBLEM, SPLIT))
     assert [axes.get_xlabel().split("[")[1] for axes in figure.axes[:2]] == ["nats]", "variance of the target]"]
     figure.canvas.draw()
     page = write_report(
@@ -114,7 +115,7 @@ def test_every_kind_gets_its_measures_next_to_other_models_and_a_guess(tmp_path:
         {"weight_decay": 0.001, "curve": []},
         {"tasks": {}},
         study_worst_case(
-            *_table(train, test), train, test, NUMBERS, weights, certificate, MODEL, PROBLEM, SPLIT, SHOWN
+            *_table(train, test), NUMBERS, weights, certificate, SHOWN, Assessment(train, test, MODEL, PROBLEM, SPLIT)
         )[0],
         NodeWarnings(tmp_path),
         {},
@@ -136,7 +137,9 @@ def test_a_column_of_the_comparison_that_has_no_meaning_for_a_task_is_empty() ->
     for record in certificate["tasks"].values():
         record |= {"constraint": 0.0, "multiplier": 0.0}
     split = SPLIT.model_copy(update={"test_fraction": 0.0})
-    comparison = compare(train, train, start, start, start, alone, {}, certificate, MODEL, PROBLEM, split)[2]
+    comparison = compare(
+        start, Rivals(start, start, alone, {}), certificate, Assessment(train, train, MODEL, PROBLEM, split)
+    )[2]
     number = comparison[comparison["task"] == "a number"]
     assert number["accuracy"].isna().all()
     assert number["mae"].notna().all()

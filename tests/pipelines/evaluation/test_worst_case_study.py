@@ -14,6 +14,7 @@ from idbpd.datasets.table import Column, TaskTable
 from idbpd.experiment.features import encoded, fit_encoding
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters, SplitParameters
 from idbpd.mtl import Meaning, MultiTaskData, Task, seeded_network
+from idbpd.pipelines.evaluation.compared import Assessment
 from idbpd.pipelines.evaluation.parameters import EvaluationParameters
 from idbpd.pipelines.evaluation.sample_words import answer_in_words, pictured, truth_in_words
 from idbpd.pipelines.evaluation.standing_out import standing_out
@@ -46,7 +47,8 @@ def _study(worst_case: object, *, hardest: int = 4, test_fraction: float = 0.5) 
     problem = ProblemParameters.model_validate({"weight_decay": 0.0, "worst_case": worst_case})
     split = SplitParameters(test_fraction=test_fraction, seed=0)
     shown = EvaluationParameters(hardest_samples=hardest)
-    study, _ = study_worst_case(table, rows, train, test, encoding, weights, CERTIFICATE, MODEL, problem, split, shown)
+    assessment = Assessment(train, test, MODEL, problem, split)
+    study, _ = study_worst_case(table, rows, encoding, weights, CERTIFICATE, shown, assessment)
     return study
 
 

@@ -10,9 +10,9 @@ import torch
 from matplotlib.figure import Figure
 
 from idbpd.datasets.table import Target, TaskTable
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.certificate import evaluate_exactly
-from idbpd.experiment.checkpoints import CheckpointFolder, Checkpointing
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.certificate import evaluate_exactly
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.parameters import (
     CheckpointParameters,
     FeatureParameters,
@@ -21,10 +21,10 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
 )
 from idbpd.experiment.problem import Experiment
+from idbpd.experiment.solving.checkpoints import CheckpointFolder, Checkpointing
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import TableSplit, split
-from idbpd.experiment.thresholds import thresholds_of
-from idbpd.experiment.tracked_point import TrackedPoint
+from idbpd.experiment.tracked.point import TrackedPoint
 from idbpd.pipelines.frontier.advice import advise
 from idbpd.pipelines.frontier.figure import draw_frontier
 from idbpd.pipelines.frontier.fronts import Front
@@ -32,6 +32,8 @@ from idbpd.pipelines.frontier.nodes import measure_fronts, train_fronts
 from idbpd.pipelines.frontier.parameters import FrontierParameters
 from idbpd.pipelines.frontier.summary import summarise
 from tests.pipelines.small_tasks import CALIBRATION, COMPUTE, PROBLEM
+
+pytestmark = pytest.mark.xdist_group("frontier nodes")  # one worker trains the fronts
 
 SLACKS = [0.0, 0.1, 0.5]
 FRONTIER = FrontierParameters.model_validate(

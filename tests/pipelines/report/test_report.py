@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from idbpd.datasets import FiguresDataset
-from idbpd.experiment.benchmark_results import BenchmarkCell
+from idbpd.experiment.tracked.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.claims import judged
 from idbpd.pipelines.report.curves import curve
 from idbpd.pipelines.report.figures import draw_figures

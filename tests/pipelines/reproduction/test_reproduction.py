@@ -8,7 +8,7 @@ import pytest
 import torch
 import yaml
 
-from idbpd.experiment.provenance import code_sha256
+from idbpd.experiment.records.provenance import code_sha256
 from idbpd.pipelines.reproduction.differences import first_difference, other_conditions
 from idbpd.pipelines.reproduction.nodes import compare_with_record
 from idbpd.pipelines.reproduction.program_copy import copy_program

@@ -15,7 +15,7 @@ from idbpd.errors import ConfigurationError
 from idbpd.experiment.network import build_network, trained_network
 from idbpd.experiment.parameters import ProblemParameters
 from idbpd.experiment.problem import criteria_of
-from idbpd.experiment.provenance import changed, program_fingerprints
+from idbpd.experiment.records.provenance import changed, program_fingerprints
 from idbpd.mtl import Meaning, MultiTaskData, Task, sample_losses
 from idbpd.pipelines.retraining import parameters
 from idbpd.pipelines.retraining.comparison import Against, Comparison
@@ -341,4 +341,4 @@ def test_two_gates_cannot_share_an_option(monkeypatch: pytest.MonkeyPatch) -> No
     twice = Gate(Options, lambda *_: [])
     monkeypatch.setattr(parameters, "GATES", (*GATES, twice))
     with pytest.raises(TypeError, match=r"two gates have an option 'margin': retrain.margin would set both"):
-        parameters._composed()
+        parameters.composed_options()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from idbpd.experiment.tracked_run import TrackedRun
+from idbpd.experiment.tracked.run import TrackedRun
 
 PRIORITY, LIMITED = "churn <first>", "spend"
 RESIDUALS = {"stationarity": 1e-3, "infeasibility": 0.0, "slackness": 2e-8}

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, CheckpointFolder, Checkpointing
+from idbpd.experiment.limits.calibration import calibrate
 from idbpd.experiment.parameters import DEFAULT_CHECKPOINT, FeatureParameters, ModelParameters, SplitParameters
 from idbpd.experiment.problem import Experiment, criteria_of
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, CheckpointFolder, Checkpointing
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split
 from idbpd.mtl import MultiTaskData
-from idbpd.pipelines.evaluation.compared import Rivals, measure_rivals
+from idbpd.pipelines.evaluation.compared import Assessment, Rivals, measure_rivals
 from idbpd.pipelines.training.comparison_nodes import train_equal_weights, train_fixed_weights, train_unconstrained
 from idbpd.pipelines.training.parameters import ComparisonParameters
 from tests.pipelines.small_tasks import CALIBRATION, EXPERIMENT, PROBLEM, TRAINING, small_tasks
@@ -100,7 +100,8 @@ def test_a_network_that_shares_everything_is_not_compared_in_other_tasks(caplog:
             "model without limits is not compared in it"
         ) in caplog.text
     assert "heads of the other tasks" not in caplog.text
-    found = measure_rivals(Rivals(weights, weights, alone, {}), model, data, {"train": data}, criteria_of(PROBLEM))
+    split = SplitParameters(test_fraction=0, seed=0)
+    found = measure_rivals(Rivals(weights, weights, alone, {}), Assessment(data, data, model, PROBLEM, split))
     assert list(found) == ["no limits", "equal weights", "each alone"]
     assert list(found["no limits"]["train"]) == ["first"]
     assert list(found["each alone"]["train"]) == list(found["equal weights"]["train"]) == ["first", "second", "third"]

@@ -19,7 +19,7 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
 )
 from idbpd.experiment.problem import Experiment
-from idbpd.experiment.provenance import parameters_of
+from idbpd.experiment.records.provenance import parameters_of
 from idbpd.pipelines.tuning.nodes import choose
 from idbpd.pipelines.tuning.parameters import TuningParameters
 from idbpd.pipelines.tuning.pipeline import ALPHAS, GAMMAS

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from idbpd.pipelines.weight_decay.candidate import Candidate
-from idbpd.pipelines.weight_decay.choice import choose, explore
+from idbpd.pipelines.weight_decay.choice import choose, choose_for_training, explore
 
 
 def _candidate(weight_decay: float, *losses: float) -> Candidate:
@@ -80,3 +80,36 @@ def test_more_decay_is_tried_until_something_is_better_than_a_guess() -> None:
     losses = {0.0: 2.6, 0.01: 2.4, 0.1: 2.5, 1.0: 2.3, 10.0: 1.99}  # a guess has 2
     found = explore(list(losses), lambda number: _candidate(number, losses[number]), first=0.01)
     assert choose(found).weight_decay == 10.0
+
+
+def test_less_decay_is_tried_while_models_say_no_more_than_a_guess() -> None:
+    # Every decay from 0.1 on leaves a guess of 2: a search that begins there has no slope to follow.
+    losses = {0.0: 2.4, 0.001: 1.5, 0.01: 1.2, 0.1: 1.999, 1.0: 2.0, 10.0: 2.0}
+    found = explore(list(losses), lambda number: _candidate(number, losses[number]), first=1.0)
+    assert choose(found).weight_decay == 0.01
+    assert [candidate.weight_decay for candidate in found] == [0.001, 0.01, 0.1, 1.0, 10.0]
+
+
+def test_less_decay_is_not_tried_where_it_learns_noise() -> None:
+    losses = {0.0: 3.0, 0.001: 2.6, 0.01: 2.2, 0.1: 2.0, 1.0: 2.0}
+    found = explore(list(losses), lambda number: _candidate(number, losses[number]), first=0.1)
+    assert choose(found).weight_decay == 1.0
+    assert [candidate.weight_decay for candidate in found] == [0.01, 0.1, 1.0]
+
+
+def test_a_task_that_can_be_learnt_alone_counts_as_a_guess_where_it_is_worse() -> None:
+    # The second task learns noise with any decay under which the first one learns; a guess has 2 and 0.5.
+    learnt, guessed = _candidate(0.01, 0.8, 0.9), _candidate(0.3, 1.8, 0.5)
+    assert choose_for_training([learnt, guessed], {"second"}) is learnt
+    assert choose_for_training([learnt, guessed], set()) is guessed
+    unknown = _candidate(0.3, 0.8, math.nan)
+    assert choose_for_training([learnt, unknown], {"second"}) is learnt
+
+
+def test_chance_in_what_counts_as_a_guess_does_not_count() -> None:
+    small, large = _candidate(0.01, 0.8, 0.9), _candidate(0.1, 1.0, 0.8)
+    noisy = [
+        one._replace(pseudo_values={"first": [0.0, 0.0], "second": [-at, at]}) for at, one in ((0, small), (9, large))
+    ]
+    assert choose_for_training(noisy, {"second"}) is noisy[0]
+    assert choose_for_training(noisy, set()) is noisy[1]

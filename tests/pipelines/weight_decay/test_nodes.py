@@ -11,7 +11,6 @@ import pytest
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.content_store import ContentStore
 from idbpd.experiment.parameters import (
     FeatureParameters,
     ModelParameters,
@@ -19,11 +18,13 @@ from idbpd.experiment.parameters import (
     ProblemSettings,
     SplitParameters,
     TrainingParameters,
+    WeightDecaySearchParameters,
 )
+from idbpd.experiment.records.content_store import ContentStore
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.row_split import split_rows
 from idbpd.experiment.splitting.table_split import split
-from idbpd.experiment.validation import Parts, WeightDecaySearchParameters, parts_to_choose_on
+from idbpd.experiment.splitting.validation import Parts, parts_to_choose_on
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
 from idbpd.pipelines.weight_decay.search import UnsettledExperiment
 from idbpd.validation import validated

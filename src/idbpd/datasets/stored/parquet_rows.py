@@ -91,7 +91,7 @@ class ParquetRows:
             if before.get("size") == size and before.get("changed") == changed:
                 found[file] = before
             else:
-                groups = [_sha256(file, group.span) for group in self.groups if group.file == at]
+                groups = [span_sha256(file, group.span) for group in self.groups if group.file == at]
                 found[file] = {"size": size, "changed": changed, "row_groups": groups}
         if store is not None and found != known:
             with replacing(store) as partial:
@@ -154,7 +154,8 @@ def _span(about: Any) -> tuple[int, int]:
     return min(begins), max(ends)
 
 
-def _sha256(file: str, span: tuple[int, int]) -> str:
+def span_sha256(file: str, span: tuple[int, int]) -> str:
+    """The digest of a file's bytes from one place up to another."""
     digest = hashlib.sha256()
     with Path(file).open("rb") as stream:
         stream.seek(span[0])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from idbpd.datasets.table import Origin
+from idbpd.datasets.tabular.numeral import is_number
 from idbpd.errors import ConfigurationError, DataError
 
 LABEL_PREFIX = "label:"
@@ -31,7 +32,7 @@ def require_column(wanted: str, names: Sequence[str], origin: Origin) -> None:
     close = close or get_close_matches(wanted, names, n=1)
     if close:
         hint = f"; did you mean {close[0]!r}?"
-    elif all(_is_number(name) for name in names):
+    elif all(is_number(name) for name in names):
         hint = (
             f"; its first line has only numbers ({listed_names(names)}): the first line of the file must name the "
             "columns"
@@ -44,11 +45,3 @@ def require_column(wanted: str, names: Sequence[str], origin: Origin) -> None:
 def listed_names(names: Sequence[str]) -> str:
     """At most ten names and the number of the others, for messages."""
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-
-
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True

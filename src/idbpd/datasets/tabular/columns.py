@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from idbpd.datasets.table import Origin, TaskTable
 from idbpd.datasets.tabular.column_names import GROUP_COLUMN, LABEL_PREFIX, require_column, require_names
-from idbpd.datasets.tabular.feature_roles import IDENTIFIER, Judged, Wishes, judge, why_not
+from idbpd.datasets.tabular.decimal_sign import likely_decimal
+from idbpd.datasets.tabular.feature_roles import IDENTIFIER, Judged, StatedRoles, judge, why_not
 from idbpd.datasets.tabular.grouping_columns import grouping_columns, named_by_tasks
 from idbpd.datasets.tabular.leaks import warn_of_leaks
 from idbpd.datasets.tabular.targets import make_target, zeros_and_ones
@@ -25,14 +26,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Roles:
-    """What people have said about the columns; a column that nobody speaks of is judged by its values."""
+    """What the block of the data set says about columns; the role of any other column follows from its values."""
 
     tasks: Sequence[TaskBlock] = ()
     labels: Sequence[str] = ()  # instead of tasks: 0/1 columns that a split divides into tasks
     group: str | None = None
     ignore: Sequence[str] = ()
     groups: Sequence[str] = ()  # for worst cases over groups, beside any other role
-    features: Wishes = field(default_factory=Wishes)
+    features: StatedRoles = field(default_factory=StatedRoles)
     reading: Reading = field(default_factory=Reading)
 
     @property
@@ -77,6 +78,7 @@ def columns_to_table(columns: pa.Table, roles: Roles, origin: Origin) -> TaskTab
     check_roles(roles, names, origin)
     if columns.num_rows == 0:
         raise DataError(f"{origin.name}: the table has columns but no rows")
+    roles = replace(roles, reading=replace(roles.reading, likely_decimal=likely_decimal(columns, roles.reading)))
     targets = {name: values_of(columns[name], name, roles.reading) for name in roles.targets}
     made = tuple(make_target(block, targets, origin) for block in roles.tasks)
     labels, label_names = _labels(roles.labels, targets, columns.num_rows, origin)

@@ -13,7 +13,7 @@ from idbpd.datasets.stored.parquet_rows import ParquetRows
 from idbpd.datasets.table import TaskTable
 from idbpd.datasets.tabular.column_names import LABEL_PREFIX
 from idbpd.datasets.tabular.columns import Roles, columns_to_table
-from idbpd.datasets.tabular.feature_roles import Wishes
+from idbpd.datasets.tabular.feature_roles import StatedRoles
 from idbpd.datasets.tabular.reading import joined, read_columns, require_readable
 from idbpd.datasets.tabular.task_block import read_tasks
 from idbpd.datasets.tabular.values import Reading
@@ -100,7 +100,7 @@ class TabularDataset(FileDataset[TaskTable]):
             group=None if group is None else str(group),
             groups=_texts(groups, "groups", place),
             ignore=_texts(ignore, "ignore", place),
-            features=Wishes(
+            features=StatedRoles(
                 categorical=_texts(categorical, "categorical", place),
                 numeric=_texts(numeric, "numeric", place),
                 dates=_texts(list(dates) if isinstance(dates, Mapping) else dates, "dates", place),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from idbpd.datasets.table import Column, Origin, Role
 from idbpd.datasets.tabular.column_names import listed_names
 from idbpd.datasets.tabular.values import Values
+from idbpd.datasets.tabular.written_numbers import two_readings
 from idbpd.errors import DataError
 
 logger = logging.getLogger(__name__)
@@ -32,8 +33,8 @@ _JOINED = re.compile(
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """Columns whose role people have named; all others are judged by their values."""
+class StatedRoles:
+    """Columns whose role the block of the data set states; that of all others follows from their values."""
 
     categorical: Sequence[str] = ()
     numeric: Sequence[str] = ()
@@ -53,7 +54,7 @@ class Judged:
         return tuple(name for name, reason in self.left_out.items() if reason == IDENTIFIER)
 
 
-def judge(columns: Sequence[Values], wishes: Wishes, origin: Origin, rows: NDArray[np.intp]) -> Judged:
+def judge(columns: Sequence[Values], stated: StatedRoles, origin: Origin, rows: NDArray[np.intp]) -> Judged:
     """Give every column its role, as these rows tell; one line of the log says what became of them.
 
     The rows are those that are not copies of others: an identifier occurs twice in a table that has its rows twice.
@@ -61,7 +62,7 @@ def judge(columns: Sequence[Values], wishes: Wishes, origin: Origin, rows: NDArr
     features: list[Column] = []
     left_out: dict[str, str] = {}
     for values in columns:
-        role = _wished(values, wishes, origin)
+        role = _stated_role(values, stated, origin)
         if role is None:
             reason = why_not(values.of_rows(rows))
             if reason is not None:
@@ -125,16 +126,16 @@ def _why_no_category(values: Values, known: int) -> str | None:
         return None
     if sum(" " in word for word in words) > HALF * len(words):
         return "free text"
-    if len(words) >= NEARLY_ALL * known:
+    if len(words) >= NEARLY_ALL * known and not two_readings(words):
         return IDENTIFIER
     return f"{len(words)} different values in {known} rows"
 
 
-def _wished(values: Values, wishes: Wishes, origin: Origin) -> Role | None:
+def _stated_role(values: Values, stated: StatedRoles, origin: Origin) -> Role | None:
     named: dict[Role, Sequence[str]] = {
-        "category": wishes.categorical,
-        "number": wishes.numeric,
-        "date": wishes.dates,
+        "category": stated.categorical,
+        "number": stated.numeric,
+        "date": stated.dates,
     }
     role = next((role for role, names in named.items() if values.name in names), None)
     if role is None or role == "category":

@@ -1,4 +1,4 @@
-"""Columns that give a target away: what is known only after the fact makes a model that is of no use later."""
+"""Columns that give a target away: a model that needs what is known only afterwards is of no use."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -87,7 +87,7 @@ def _correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 def _determines(values: NDArray[np.integer], kinds: NDArray[np.intp]) -> bool:
-    """Whether every value stands with one target only, and with so many rows that this is no accident."""
+    """Whether every value occurs with one target only, in so many rows that this is no accident."""
     if len(kinds) == 0 or values.max() == 0:
         return False
     first = np.empty(int(values.max()) + 1, dtype=kinds.dtype)
@@ -96,7 +96,7 @@ def _determines(values: NDArray[np.integer], kinds: NDArray[np.intp]) -> bool:
         return False
     shares = np.bincount(kinds) / len(kinds)
     rows, times = np.unique(np.bincount(values), return_counts=True)
-    # A value with m rows stands with one target by chance with probability sum_c p_c^m.
+    # A value with m rows occurs with one target only by chance with probability sum_c p_c^m.
     largest = shares.max()
     chance = sum(
         count * (size * log(largest) + log(((shares / largest) ** size).sum()))

@@ -1,6 +1,7 @@
 """Make the targets of a task from its columns; its kind is found from their values if it is not stated."""
 
 import logging
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from idbpd.datasets.table import Origin, Target
 from idbpd.datasets.tabular.column_names import LABEL_PREFIX
+from idbpd.datasets.tabular.numeral import is_number
 from idbpd.datasets.tabular.task_block import SEVERAL, TaskBlock
 from idbpd.datasets.tabular.two_values import FALSE, TRUE, given_positive, likely_positive
 from idbpd.datasets.tabular.values import Values
@@ -20,6 +22,10 @@ FEW = 10  # whole numbers with at most so many different values are classes
 ROWS_PER_CLASS = 5  # if there are so many rows for each on average: 9 different waists of 20 people are no classes
 MOST_CLASSES = 1000
 FAR = 10  # a number is far from the others if it is so many times their spread away from them
+# The end of a name of a column whose numbers are names.
+CODES = re.compile(
+    r"(?i)(?:^|[\W_])(?:code|class|category|cluster|segment|type|zip|plz)$|(?<=[a-z])(?:Code|Class|Type)$"
+)
 MUCH_MISSING = 0.2  # this share of rows without a target is worth a warning
 
 
@@ -109,6 +115,12 @@ def inferred_kind(block: TaskBlock, values: Values, task: str) -> Kind:
         raise DataError(f"{task} holds dates; a task predicts numbers, classes, or yes and no: make a number of days")
     few = len(words) <= min(FEW, int(values.known.sum()) / ROWS_PER_CLASS)
     if values.content == "number" and not (values.integers and few):
+        if values.integers and CODES.search(values.name):
+            logger.warning(
+                "%s has whole numbers and is read as a number, but its name says that they are codes: if so, set "
+                "kind: classes",
+                task,
+            )
         return "number"
     if values.remark is not None:
         raise DataError(f"{task}: {values.remark}; if they are classes, set kind: classes")
@@ -118,7 +130,7 @@ def inferred_kind(block: TaskBlock, values: Values, task: str) -> Kind:
 def _number(block: TaskBlock, values: Values, origin: Origin) -> tuple[Target, str]:
     name = f"task {block.name!r}: column {values.name!r}"
     if values.content != "number" or values.numbers is None:
-        code = next((at for at, word in enumerate(values.distinct[1]) if not _is_number(word)), 0)
+        code = next((at for at, word in enumerate(values.distinct[1]) if not is_number(word)), 0)
         place = origin.of(values.first_row_of(code))
         raise DataError(
             f"{place}: {name} is {values.distinct[1][code]!r}, which is not a number"
@@ -202,11 +214,3 @@ def _instead(values: Values) -> str:
     if values.content == "number":
         return "set kind: number"
     return "a name, an identifier or free text cannot be predicted"
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

@@ -1,5 +1,6 @@
-"""What the values of one column are: numbers, dates, yes and no, or texts. What the column is for is not asked here."""
+"""What the values of one column are: numbers, dates, yes and no, or texts; not what the column is used for."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,9 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from idbpd.datasets.tabular import written_dates, written_numbers
+from idbpd.datasets.tabular import written_dates
+from idbpd.datasets.tabular.spellings import one_spelling, told
 from idbpd.datasets.tabular.written_dates import date_text, read_dates, seconds_of, which_are_dates
-from idbpd.datasets.tabular.written_numbers import Decimal, number_text, read_numbers, which_are_numbers
+from idbpd.datasets.tabular.written_numbers import (
+    Decimal,
+    number_text,
+    read_numbers,
+    two_readings,
+    which_are_numbers,
+)
+
+logger = logging.getLogger(__name__)
 
 # Empty values and these are missing values in every text file.
 MISSING = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "Null", "null", "None", "<NA>", "NaT", "?", "-", "--", ".")
@@ -33,6 +43,7 @@ class Reading:
     missing: Sequence[str] = ()  # words for a missing value, beside `MISSING`
     not_missing: Sequence[str] = ()  # words of `MISSING` that are values in this file
     decimal: Decimal | None = None
+    likely_decimal: Decimal | None = None  # as other columns of the file have it; where one column has two readings
     date_forms: Mapping[str, str] = field(default_factory=dict)  # by column
 
     @cached_property
@@ -141,7 +152,7 @@ def _texts(name: str, array: pa.Array, reading: Reading) -> Values:
     words: list[str] = encoded.dictionary.to_pylist()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int32)
     present = np.array([word not in reading.absent for word in words], dtype=np.bool_)
-    kept = [word for word, is_present in zip(words, present, strict=True) if is_present]
+    kept: Sequence[str] = [word for word, is_present in zip(words, present, strict=True) if is_present]
     gaps = tuple(word for word, is_present in zip(words, present, strict=True) if word and not is_present)
     if not kept:
         return _nothing(name, len(codes))
@@ -150,14 +161,41 @@ def _texts(name: str, array: pa.Array, reading: Reading) -> Values:
     codes = place[codes]
     form = reading.date_forms.get(name)
     numbers = read_numbers(kept, reading.decimal) if form is None else None
+    if numbers is None and form is None and reading.likely_decimal is not None and two_readings(kept):
+        numbers = read_numbers(kept, reading.likely_decimal)
+        if numbers is not None:
+            logger.info(
+                "column %r: %r is read as %s, as %r divides off decimals in other columns; decimal: %r overrules it",
+                name,
+                kept[0],
+                number_text(numbers.values[0]),
+                reading.likely_decimal,
+                "," if reading.likely_decimal == "." else ".",
+            )
     if numbers is not None:
         by_row = np.append(numbers.values, np.nan)[codes]
-        return replace(_numbers(name, by_row, reading, numbers.decimal), gaps=gaps)
+        return replace(_numbers(name, by_row, reading, decimal=numbers.decimal, unit=numbers.unit), gaps=gaps)
     dates = read_dates(kept, form)
     if dates is not None:
         by_row = np.append(dates.seconds, np.nan)[codes]
         return Values(name, "date", by_row, written=_written(reading, form=dates.form), gaps=gaps)
+    codes, kept = _in_one_spelling(name, codes, kept)
     return replace(_coded(name, "text", codes, kept, _written(reading), _remark(name, codes, kept)), gaps=gaps)
+
+
+def _in_one_spelling(
+    name: str, codes: NDArray[np.int32], words: Sequence[str]
+) -> tuple[NDArray[np.int32], Sequence[str]]:
+    """The codes and words of a column in which words that differ in capitals alone are the same."""
+    spellings = one_spelling(words, np.bincount(codes[codes >= 0], minlength=len(words)).astype(np.int64))
+    if not spellings:
+        return codes, words
+    logger.info("column %r: values that differ in capitals alone are read as one: %s", name, told(spellings))
+    place = np.arange(len(words) + 1, dtype=np.int32)
+    for at, word in enumerate(words):
+        place[at] = words.index(spellings.get(word, word))
+    place[-1] = -1  # of the code -1
+    return place[codes], words
 
 
 def _coded(
@@ -178,14 +216,14 @@ def _coded(
     return Values(name, content, coded=(place[codes], tuple(words[at] for at in order)), written=written, remark=remark)
 
 
-def _numbers(name: str, numbers: NDArray[np.float64], reading: Reading, decimal: str | None = None) -> Values:
+def _numbers(name: str, numbers: NDArray[np.float64], reading: Reading, **found: str | None) -> Values:
     numbers = np.array(numbers, dtype=np.float64)
     for word in reading.missing:  # -999 in a Parquet file, or written as -999.0
         stated = read_numbers([word])
         if stated is not None:
             numbers[numbers == stated.values[0]] = np.nan
     numbers += 0.0  # no negative zero
-    return _or_nothing(Values(name, "number", numbers, written=_written(reading, decimal=decimal)))
+    return _or_nothing(Values(name, "number", numbers, written=_written(reading, **found)))
 
 
 def _written(reading: Reading, **found: str | None) -> dict[str, Any]:
@@ -203,8 +241,8 @@ def _nothing(name: str, rows: int) -> Values:
 
 
 def _remark(name: str, codes: NDArray[np.int32], words: Sequence[str]) -> str | None:
-    if written_numbers.two_readings(words):
-        return "its comma may divide off decimals or thousands: say decimal: ',' or decimal: '.'"
+    if two_readings(words):
+        return "its comma may be a decimal comma or separate thousands: say decimal: ',' or decimal: '.'"
     if written_dates.two_readings(words):
         return f"its days and months cannot be told apart: say dates: {{{name}: '%d/%m/%Y'}} or '%m/%d/%Y'"
     rows = np.bincount(codes[codes >= 0], minlength=len(words))

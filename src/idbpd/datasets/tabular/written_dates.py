@@ -24,9 +24,9 @@ class Dates(NamedTuple):
 
 
 def read_dates(words: Sequence[str], form: str | None = None) -> Dates | None:
-    """The seconds from 1970 to each word's date, in UTC; None if one is no date, or if two readings are possible.
+    """The seconds from 1970 to each word's date, in UTC; None if a word is not a date, or if two readings are possible.
 
-    ``form`` is the form of the dates, if people know it: ``%d/%m/%Y``.
+    ``form`` is the form of the dates, if it is stated: ``%d/%m/%Y``.
     """
     if form is not None:
         return _parsed(words, form) if words else None

@@ -16,28 +16,40 @@ _CODE = r"^[+-]?0[0-9]"
 _DIGITS = re.compile(r"[+-]?\d+")
 # Signs of currencies and percent before or after a number; '12 %' is 12.
 UNITS = frozenset("€$£¥%")
-_UNIT = re.compile(r"^[€$£¥%]\s*|\s*[€$£¥%]$")
+CURRENCIES = UNITS - {"%"}
+# An amount of money has no three decimals: $45,000 and 45.000 € are thousands.
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}([.,]\d{3})*")
+_UNIT = re.compile(r"^([+-]?)[€$£¥%]\s*|\s*[€$£¥%]$")
+# A unit in letters after a number, such as kg, km/h, m² or °C.
+_WITH_WORD = re.compile(r"([+-]?[\d.,][\d.,'\s]*?)\s*([^\W\d_]{1,6}|°[CFK]?|[^\W\d_]{1,4}(?:/[^\W\d_]{1,4}|[²³]))")
+# Of few different values the texts are kept: 12 months and 24 months may be the names of plans.
+FEWEST_WITH_WORD = 11
 _BLANKS = re.compile(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(?!\d))")
 
 
 class Numbers(NamedTuple):
-    """The numbers that words are, and the sign that divides off their decimals if it had to be found."""
+    """The numbers that words are, the sign that divides off their decimals if it had to be found, and a unit."""
 
     values: NDArray[np.float64]
     decimal: str | None = None
+    unit: str | None = None  # in letters, as kg
 
 
 def read_numbers(words: Sequence[str], decimal: Decimal | None = None) -> Numbers | None:
-    """The number that each word is; None if one is none, or if two readings are possible ('1,234').
+    """The number of each word; None if a word is not a number, or if two readings are possible ('1,234').
 
-    ``decimal`` says which sign divides off the decimals, if people know it.
+    ``decimal`` is the decimal sign, if it is stated.
     """
     if not words:
         return None
     plain = _cast_plain(words, decimal)
     if plain is not None or len({sign for word in words for sign in UNITS.intersection(word)}) > 1:
         return plain
-    return _separated([_bare(word) for word in words], decimal)
+    bare = [_bare(word) for word in words]
+    if decimal is None and any(sign in word for word in words for sign in CURRENCIES):
+        decimal = _sign_beside_thousands(bare)
+    numbers = _separated(bare, decimal)
+    return _with_unit(words, decimal) if numbers is None else numbers
 
 
 def which_are_numbers(words: Sequence[str]) -> NDArray[np.bool_]:
@@ -53,8 +65,9 @@ def which_are_numbers(words: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def two_readings(words: Sequence[str]) -> bool:
-    """Whether the comma of these numbers may divide off decimals as well as thousands."""
-    return any("," in word for word in words) and all(_fits(word, ",") and _fits(word, ".") for word in words)
+    """Whether the comma of these numbers may be a decimal comma as well as a separator of thousands."""
+    bare = [_bare(word) for word in words]
+    return any("," in word for word in bare) and all(_fits(word, ",") and _fits(word, ".") for word in bare)
 
 
 def number_text(number: float) -> str:
@@ -80,7 +93,7 @@ def _cast(words: Sequence[str]) -> NDArray[np.float64] | None:
 
 def _separated(words: Sequence[str], decimal: Decimal | None) -> Numbers | None:
     """The one reading of all words in which a point and a comma have one meaning each."""
-    plain = _cast_plain(words, decimal)
+    plain = None if decimal == "," else _cast_plain(words, decimal)
     if plain is not None:
         return plain
     readings = [sign for sign in (",", ".") if decimal in (None, sign) and all(_fits(word, sign) for word in words)]
@@ -92,9 +105,34 @@ def _separated(words: Sequence[str], decimal: Decimal | None) -> Numbers | None:
     return None if values is None else Numbers(values, sign)
 
 
+def _with_unit(words: Sequence[str], decimal: Decimal | None) -> Numbers | None:
+    """The numbers before one and the same unit in letters; capitals do not matter."""
+    if len(words) < FEWEST_WITH_WORD:
+        return None
+    bare, units = [], set()
+    for word in words:
+        found = _WITH_WORD.fullmatch(word)
+        if found is None:
+            return None
+        bare.append(_BLANKS.sub("", found[1]))
+        units.add(found[2].casefold())
+        if len(units) > 1:
+            return None
+    numbers = _separated(bare, decimal)
+    return None if numbers is None else numbers._replace(unit=units.pop())
+
+
+def _sign_beside_thousands(words: Sequence[str]) -> Decimal | None:
+    """The decimal sign where all numbers are whole and the other sign divides off their thousands; else None."""
+    if not all(_THOUSANDS.fullmatch(word) for word in words):
+        return None
+    signs = {sign for word in words for sign in ".," if sign in word}
+    return None if len(signs) != 1 else "." if signs == {","} else ","
+
+
 def _bare(word: str) -> str:
     """A word without a sign of its unit and without blanks between thousands."""
-    return _BLANKS.sub("", _UNIT.sub("", word))
+    return _BLANKS.sub("", _UNIT.sub(r"\1", word))
 
 
 def _fits(word: str, decimal: str) -> bool:

@@ -11,7 +11,8 @@ An encoding is plain data, written as JSON beside a model:
   feature. ``null`` stands for a missing value;
 - ``dates``: for each date its median in seconds since 1970, ``gap``, and whether there is a time of day (``times``).
 
-``written`` of a column says how its texts are read where that is not plain: ``decimal``, ``form`` and ``missing``.
+``written`` of a column says how its texts are read where that is not plain: ``decimal``, ``unit``, ``form`` and
+``missing``.
 """
 
 import re
@@ -36,7 +37,7 @@ LARGEST = float(np.finfo(np.float32).max)
 # A row without most of its columns gets a short text too.
 TOLD_PER_ROW = 5
 TOLD_LENGTH = 40
-_UNIT = re.compile(r"^[€$£¥%]\s*|\s*[€$£¥%]$")
+_UNIT = re.compile(r"^([+-]?)[€$£¥%]\s*|\s*[€$£¥%]$")
 _BLANKS = re.compile(r"(?<=\d)[ \u00a0\u202f'](?=\d{3}(?!\d))")
 _THOUSANDS = {sign: re.compile(rf"(?<=\d)[{other}](?=\d{{3}}(?!\d))") for sign, other in ((",", "."), (".", ","))}
 _Read = Callable[["pd.Series[Any]", Mapping[str, Any]], NDArray[np.float64]]
@@ -68,7 +69,7 @@ class _Notes:
 
 
 def encode(frame: pd.DataFrame, encoding: Mapping[str, Any]) -> Encoded:
-    """Encode rows whose columns come in any order; what is missing, unknown or not readable is replaced and told.
+    """Encode rows with columns in any order; what is missing, unknown or unreadable is replaced and reported.
 
     Columns that the encoding does not know are ignored.
     """
@@ -138,8 +139,8 @@ def numbers(cells: "pd.Series[Any]", written: Mapping[str, Any]) -> NDArray[np.f
     if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind):
         values = cells.to_numpy(np.float64, na_value=np.nan)
     else:
-        values = np.array([_number(cell, written.get("decimal")) for cell in cells.tolist()], dtype=np.float64)
-    stated = [_number(word, written.get("decimal")) for word in written.get("missing", ())]  # -999, say
+        values = np.array([_number(cell, written) for cell in cells.tolist()], dtype=np.float64)
+    stated = [_number(word, written) for word in written.get("missing", ())]  # -999, say
     return np.where(np.isin(values, stated), np.nan, values)
 
 
@@ -252,9 +253,12 @@ def _text(cell: Any) -> str | None:
     return str(cell)
 
 
-def _number(cell: Any, decimal: str | None) -> float:
+def _number(cell: Any, written: Mapping[str, Any]) -> float:
     if isinstance(cell, str):
-        text = _BLANKS.sub("", _UNIT.sub("", cell.strip()))
+        text, unit, decimal = cell.strip(), written.get("unit", ""), written.get("decimal")
+        if unit and text.casefold().endswith(unit):
+            text = text[: -len(unit)].rstrip()
+        text = _BLANKS.sub("", _UNIT.sub(r"\1", text))
         if decimal is not None:
             text = _THOUSANDS[decimal].sub("", text).replace(decimal, ".")
     elif isinstance(cell, Number | np.bool_) and not isinstance(cell, complex):

@@ -10,7 +10,7 @@ from idbpd.experiment.page.markup import Markup, element, figure, grid, joined, 
 from idbpd.experiment.page.scales import Scale, linear, logarithmic
 
 FLOOR = 1e-10  # smaller residuals are as good as zero, which a logarithmic axis does not have
-LEAST_REACH = 0.02  # of an axis around a limit, as a share of it
+LEAST_REACH = 0.02  # an axis reaches this share of the limit to both sides of it, at least
 LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 44.0, WIDTH - 10, 12.0, 176.0, 216.0
 SERIES = 10  # the style sheet has so many
 
@@ -87,7 +87,7 @@ def _panel(panel: Panel, horizontal: Sequence[Axis], *, walk: bool) -> Markup:
     reach = [value for curve in curves for axis in horizontal for value in curve.known(axis.key)]
     reach += [] if limit is None else [limit]
     if limit is not None and not panel.log:
-        # Training follows a limit to many digits; an axis of nothing else would make much of them.
+        # A curve may follow its limit to many digits: an axis of its range alone would show rounding as waves.
         reach += [limit - LEAST_REACH * abs(limit), limit + LEAST_REACH * abs(limit)]
     y = logarithmic(reach, BOTTOM, TOP, floor=FLOOR) if panel.log else _without_outliers(reach)
     drawings = [_drawn(panel, y, axis, walk=walk) for axis in horizontal]

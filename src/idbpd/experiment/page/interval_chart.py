@@ -12,7 +12,7 @@ from idbpd.experiment.shown import name_of, written
 
 ROW, TOP = 25.0, 26.0
 NAMES, VALUES = 112.0, 66.0  # widths of the columns at the left and at the right
-# Something is far away if it is farther from what counts than so many times the spread of that.
+# A model in the background is drawn to scale within so many widths of the foreground, else at the edge.
 NEAR = 4.0
 
 
@@ -40,7 +40,7 @@ def interval_chart(bars: Sequence[Bar], measure: str, limit: Limit | None, task:
 
 
 def _scale(bars: Sequence[Bar], limit: Limit | None) -> Scale:
-    """An axis for all that counts, its bounds and limits, and all that is not far away; the rest is at the edge."""
+    """An axis over the foreground with its bounds and limits, and background values near it; others are at the edge."""
     counts = [bar for bar in bars if bar.kind is not None]
     known = [number for bar in counts for number in (bar.value, bar.bound, bar.limit)]
     known.append(None if limit is None else limit.limit)

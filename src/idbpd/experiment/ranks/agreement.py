@@ -5,7 +5,7 @@ import socket
 import torch
 import torch.distributed as dist
 
-from idbpd.experiment.provenance import solver_sha256
+from idbpd.experiment.records.provenance import solver_sha256
 
 LONGEST = 400  # bytes of a text that ranks exchange
 

@@ -14,8 +14,8 @@ from idbpd.errors import DataError
 from idbpd.experiment.network import build_network
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters
 from idbpd.experiment.problem import criteria_of
-from idbpd.experiment.provenance import network_sha256
 from idbpd.experiment.ranks.shared_data import file_sha256
+from idbpd.experiment.records.provenance import network_sha256
 from idbpd.mtl import Criteria, Criterion, MultiTaskData
 from idbpd.mtl.layer_moments import Moments
 from idbpd.mtl.sharded import Ranks, Shard, ShardedTerms, deal, shard_of

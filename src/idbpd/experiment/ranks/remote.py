@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from idbpd.errors import ConfigurationError
 from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters
-from idbpd.experiment.provenance import network_sha256
 from idbpd.experiment.ranks.link import Message, Word
 from idbpd.experiment.ranks.sent_moments import from_message
 from idbpd.experiment.ranks.team import Team, team_of
+from idbpd.experiment.records.provenance import network_sha256
 from idbpd.mtl import MultiTaskData
 from idbpd.mtl.layer_moments import Moments
 from idbpd.mtl.sharded import deal
@@ -69,7 +69,7 @@ class RemoteTerms:
         self._at: tuple[int, Tensor] | None = None  # which ranks were at which point last
 
     def values(self, x: Tensor) -> Tensor:
-        """The ranks evaluate together; where some are lost on the way, those that come after them do."""
+        """The ranks evaluate together; if some are lost meanwhile, their replacements do."""
         with _asking:
             return self._until_answered(self._values, x)
 
@@ -79,7 +79,7 @@ class RemoteTerms:
             return self._until_answered(self._gradients, x)
 
     def moments_of_features(self, x: Tensor) -> Moments:
-        """Of the layers that take features."""
+        """The moments of the layers that take features."""
         with _asking:
             return self._until_answered(self._features, x)
 
@@ -90,7 +90,7 @@ class RemoteTerms:
 
     def _until_answered(self, question: Callable[[Tensor], T], x: Tensor) -> T:
         while True:
-            # Ranks that were lost are replaced, and asked anew; that there are none any more is another error.
+            # Lost ranks are replaced and asked again. If they cannot be replaced, another error is raised.
             with suppress(ConnectionError):
                 return question(x)
 

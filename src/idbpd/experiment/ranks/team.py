@@ -70,7 +70,7 @@ class Team:
     def ask(self, message: Message) -> Message:
         """The answer of the ranks; a ConnectionError where they are lost, and then the next ones are waited for.
 
-        What is refused is a `RanksError`, as is that the ranks cannot be had at all.
+        A `RanksError` says why a question was refused, or why the ranks could not be started.
         """
         connection = self._connected()
         try:
@@ -137,7 +137,7 @@ class Team:
 
     def _run_agent(self) -> None:
         for its_own in ("torch.distributed.elastic", "torchelastic-events-null"):
-            logging.getLogger(its_own).setLevel(logging.CRITICAL)  # its news are told in one line here
+            logging.getLogger(its_own).setLevel(logging.CRITICAL)  # its messages are summed up in one line here
         wanted = self.wanted
         patience = max(1, round(wanted.timeout))
         config = LaunchConfig(
@@ -204,7 +204,7 @@ _lock = threading.Lock()
 
 
 def team_of(wanted: DistributedParameters) -> Team:
-    """The ranks of this run, started where they are not there yet."""
+    """The ranks of this run; they are started if they do not run yet."""
     with _lock:
         if wanted not in _teams:
             if not _teams:

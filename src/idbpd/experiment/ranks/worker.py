@@ -21,15 +21,15 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from idbpd.errors import InputError
-from idbpd.experiment.computing import computing
-from idbpd.experiment.devices import resolve_device
+from idbpd.experiment.machine.computing import computing
+from idbpd.experiment.machine.devices import resolve_device
 from idbpd.experiment.ranks.agreement import disagreement, everyone
 from idbpd.experiment.ranks.link import Meeting, Message, Word, receive, send
 from idbpd.experiment.ranks.posed import Posed, Poser
 from idbpd.experiment.ranks.sent_moments import as_message
 
 START = 60.0  # seconds, at least, in which all processes have imported what they need
-HEARTBEATS = 4  # of the chief within the time after which a silent rank is given up
+HEARTBEATS = 4  # signs of life that the chief sends in the time after which a silent rank is given up
 
 
 def work(home: Path | None, backend: str, timeout: float) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idbpd.datasets.table import StoredFeatures, Target, TaskTable
-from idbpd.experiment.provenance import tensors_sha256
+from idbpd.experiment.records.provenance import tensors_sha256
 from idbpd.experiment.splitting.grouping import Grouping
 from idbpd.mtl import FeatureScaling, MultiTaskData
 

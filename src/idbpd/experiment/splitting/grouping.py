@@ -19,10 +19,9 @@ logger = logging.getLogger(__name__)
 MISSING = "(missing)"
 # A number with more values than this is a measurement, and not the name of a group.
 MOST_NUMBERS = 20
-# The mean loss of fewer samples says little.
+# The mean loss of a group with fewer samples than this says little: a warning names the group.
 FEW = 20
-# That of fewer still says nothing: such groups count as one. A bound is not given for a worst case of so few samples
-# either.
+# Groups with fewer than this are merged. A worst case over so few samples gets no bound either (LEAST_CARRIERS).
 TOO_FEW = 5
 SMALL = "small groups"
 SHOWN = 5
@@ -44,7 +43,7 @@ def grouping_of(
 ) -> Grouping | None:
     """The groups that the worst case of a task asks for; None where it asks for none.
 
-    Groups with too few training samples of the task count as one.
+    Groups with too few training samples of the task are merged into one.
     """
     own = target.options.get("worst_case")
     name, options = problem.worst_case_choice(own)
@@ -62,7 +61,7 @@ def grouping_of(
 
 
 def _merged(grouping: Grouping, sizes: NDArray[np.intp]) -> Grouping:
-    """Make one group of those that are too small; if that is too small as well, the smallest of the others joins."""
+    """Merge the groups that are too small; if the result is too small as well, add the smallest of the others."""
     small = sizes < TOO_FEW
     if not small.any() or len(sizes) == 1:
         return grouping

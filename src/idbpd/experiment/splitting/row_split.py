@@ -30,8 +30,8 @@ TEST = Part("test", "split.test_fraction")
 def split_rows(table: TaskTable, fraction: float, seed: int, held_out: Part = TEST) -> tuple[Rows, Rows]:
     """Rows to train on and held-out rows, in file order, with the same label frequencies in both; groups stay whole.
 
-    With a fraction of zero, both are all rows: what is measured is the training data. Of a table that is larger than
-    memory every row is drawn on its own: of millions, frequencies are the same anyway, and a row stays in its part when
+    With a fraction of zero, both parts are all rows: quality is then measured on the training data. In a table larger
+    than memory every row is drawn by itself: among millions, frequencies agree anyway, and a row stays in its part when
     others are added.
     """
     rows: Rows = np.arange(len(table))

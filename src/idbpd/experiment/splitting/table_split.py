@@ -53,7 +53,7 @@ class TableSplit(NamedTuple):
 
 
 class StreamedSplit(NamedTuple):
-    """The same of a table that is larger than memory: features are made when they are saved."""
+    """The same for a table that is larger than memory: features are made when they are saved."""
 
     train: StreamedData
     test: StreamedData

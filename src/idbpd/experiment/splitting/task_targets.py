@@ -44,7 +44,7 @@ def task_targets(table: TaskTable, division: Division) -> list[Target]:
 
 
 def require_a_limited_task(targets: Sequence[Target]) -> None:
-    """Refuse tasks of which none would keep a limit."""
+    """Refuse a set of tasks in which none has a limit."""
     if len(targets) < 2:
         found = f"there is one task, {targets[0].task!r}" if targets else "there are no tasks"
         raise ConfigurationError(f"{found}; it takes one to improve and at least one more that keeps a limit")

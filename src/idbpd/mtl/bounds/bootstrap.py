@@ -13,31 +13,31 @@ from idbpd.mtl.worst_cases import WorstCase, worst_weighting
 
 # A worst case that fewer samples carry is decided by the one or two that happened to be drawn: no bound is given.
 LEAST_CARRIERS = 5.0
-# Where even this ratio is possible, nothing useful is known of it.
+# A bound of a ratio above this is given as infinite.
 LARGEST_RATIO = 1e6
-ROUNDING = 1e-6  # equal losses have a bound that is theirs to so many digits
-HALVINGS = 40  # of an interval as long as the ratio, or of length one: to 1e-12
+ROUNDING = 1e-6  # a bound may exceed the largest loss by this share: that of equal losses does, by rounding
+HALVINGS = 40  # of an interval as long as the ratio, or of length one: to 1e-12 of it
 
 
 class WorstCaseBound(NamedTuple):
     """A worst case measured on test samples, and what it is at most on the data they come from."""
 
     value: float
-    bound: float  # infinite where the samples cannot tell
+    bound: float  # infinite where the samples are too few
     carriers: float  # how many samples carry it: 1 / sum of the squares of the worst weights
 
 
 class PairedBounds(NamedTuple):
     """Two models on the same samples: the worst case of the first minus (1 + slack) that of the second, and the ratio.
 
-    The bound of the difference is at most 0 just where that of the ratio is at most 1 + slack.
+    The bound of the difference is at most 0 exactly where that of the ratio is at most 1 + slack.
     """
 
     difference: float
     difference_bound: float
     ratio: float
     ratio_bound: float
-    carriers: float  # the fewer of both models
+    carriers: float  # the smaller number of the two models
 
 
 def worst_case_bound(
@@ -51,8 +51,8 @@ def worst_case_bound(
 ) -> WorstCaseBound:
     """The bound of the worst case of the distribution that ``losses`` were drawn from, independently.
 
-    ``training`` are the losses of the model on other samples. A loss that one sample in a hundred has is often
-    missing among a hundred test samples. Where the training part has larger ones, one is assumed to be next.
+    ``training`` are the losses of the model on other samples. A loss that one sample in a hundred has is often missing
+    among a hundred test samples. So the next test sample is assumed to have the largest loss of both parts.
     """
     value, carriers = _measured(losses, worst_case)
     if carriers < min(least_carriers, len(losses)):
@@ -80,8 +80,8 @@ def paired_bootstrap(
     """How much worse a model is than another, made for the task alone; entry i of both losses is the same sample.
 
     What is hard for both models cancels, so that fewer samples show a relative limit than an absolute one.
-    ``training`` are the losses of both models on other samples: one as bad for the first model, and as good for the
-    other, as the most extreme of them is assumed to be next.
+    ``training`` are the losses of both models on other samples: the next test sample is assumed to be as bad for the
+    first model, and as good for the other, as the most extreme of them.
     """
     if losses.shape != alone.shape:
         raise DataError(f"both models need losses of the same samples, got {len(losses)} and {len(alone)}")
@@ -137,7 +137,7 @@ def ratio_upper(
 
 
 def _measured(losses: Tensor, worst_case: WorstCase) -> tuple[float, float]:
-    """The worst case, and how many samples carry it; none where a loss is not finite, so that no bound is given."""
+    """The worst case, and how many samples carry it; 0 if a loss is not finite, so that no bound is given."""
     weights, value = worst_weighting(losses, worst_case)
     return value.item(), 1 / (weights**2).sum().item() if bool(losses.isfinite().all()) else 0.0
 
@@ -149,5 +149,5 @@ def _most_extreme(losses: tuple[Tensor, Tensor], slack: float) -> tuple[float, f
 
 
 def _useful(bound: float, largest: float) -> float:
-    """No worst case is beyond the largest loss: a bound that is beyond all losses seen says nothing."""
+    """The bound, or infinity if it says nothing: no worst case exceeds the largest loss."""
     return bound if bound <= largest * (1 + ROUNDING) else math.inf

@@ -42,12 +42,12 @@ class Dual:
 
     @classmethod
     def of_penalty(cls, regularisation: float) -> Self:
-        """That of `idbpd.mtl.Penalty`."""
+        """The dual of `idbpd.mtl.Penalty`."""
         return cls(regularisation, math.inf)
 
     @classmethod
     def of_share(cls, share: float, smoothing: float = 0.0) -> Self:
-        """That of the mean of the worst ``share`` of the data."""
+        """The dual of the mean of the worst ``share`` of the data."""
         return cls(smoothing, 1 / share)
 
     def costs(self, losses: Tensor, level: Tensor | float) -> Tensor:
@@ -80,13 +80,13 @@ def capped_worst_case_upper(
     """A bound of the worst case of min(loss, cap) that holds for every number of samples; one per row of losses.
 
     Losses are non-negative, and ``level`` must not depend on them: take `Dual.best_level` of the training losses,
-    clipped as well. Of what a loss is beyond the cap nothing is promised; where losses are bounded (squared errors of
-    a bounded number, misses) take that bound, and nothing is lost.
+    clipped as well. The part of a loss above the cap is not covered. Where losses are bounded (squared errors of a
+    bounded number, misses), the cap can be that bound, and all of them are covered.
     """
     if bool((losses < 0).any()):
         raise ValueError(f"losses must not be negative, got {losses.min().item():g}")
     if not cap > 0:
         raise ValueError(f"cap must be positive, got {cap}")
     ends = dual.costs(torch.tensor([0.0, cap], dtype=torch.float64), level)
-    costs = dual.costs(losses.double().clamp(max=cap), level).clamp(ends[0], ends[1])  # rounding leaves the interval
+    costs = dual.costs(losses.double().clamp(max=cap), level).clamp(ends[0], ends[1])  # rounding may leave the interval
     return empirical_bernstein_upper(costs, ends[0].item(), ends[1].item(), confidence)

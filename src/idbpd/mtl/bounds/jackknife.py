@@ -50,7 +50,7 @@ def pseudo_values(losses: Tensor, worst_case: WorstCase, blocks: Tensor) -> Tens
 def value_with_another_loss(
     losses: Tensor, worst_case: WorstCase, blocks: Tensor, values: Tensor, sample: int, loss: float
 ) -> Tensor:
-    """The pseudo-value that the block of ``sample`` would have, were its loss another one."""
+    """The pseudo-value that the block of ``sample`` would have, if that sample had the loss ``loss``."""
     changed = losses.double().clone()
     changed[sample] = loss
     more = worst_weighting(changed, worst_case).value - worst_weighting(losses, worst_case).value

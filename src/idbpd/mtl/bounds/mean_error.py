@@ -8,7 +8,7 @@ from idbpd.mtl.bounds.bootstrap import worst_case_bound
 from idbpd.mtl.bounds.rates import clopper_pearson_upper
 from idbpd.mtl.worst_cases.mean import Mean
 
-LEAST_ERRORS = 5  # of two errors that are no rates the bound covered the truth in 62 % of draws
+LEAST_ERRORS = 5  # with two errors that are not 0 or 1 the bound covered the truth in 62 % of draws
 
 
 def mean_error_bound(
@@ -17,7 +17,7 @@ def mean_error_bound(
     """The mean of the errors of test samples, and what it is at most on the data that they come from.
 
     The mean is NaN and the bound infinite where too few samples count. ``training`` are the errors of other samples:
-    where they have larger ones, one is assumed to be next.
+    the next test sample is assumed to have the largest error of all.
     """
     if errors.numel() < (1 if is_rate else LEAST_ERRORS):
         return (errors.mean().item() if errors.numel() else math.nan), math.inf

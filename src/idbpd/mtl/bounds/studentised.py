@@ -1,13 +1,13 @@
-r"""A one-sided bound of a mean from few, skewed values: the studentised bootstrap with one bad value more.
+r"""A one-sided bound of a mean from few, skewed values: the studentised bootstrap with one more bad value.
 
 With mean v and standard error s of the values, and v*, s* those of a draw with replacement, the bound is
 
 .. math:: v - t s, \qquad t \text{ the } (1 - \text{confidence}) \text{ quantile of } (v^* - v) / s^* .
 
 A draw that misses the large values has a low v* and a low s*, hence a t far below zero: that is what makes the bound
-wide where values are skewed (Hall 1988). What no draw can know is a tail that was not seen at all. So one value is
-added first, as far above the mean as the farthest value is from it on either side: as if the next sample were as bad
-as the most extreme one so far, and the luck of a very good one might turn.
+wide where values are skewed (Hall 1988). No draw shows a tail that was not sampled at all. So one value is added first,
+as far above the mean as the farthest value is from it on either side: the next sample may be as extreme as the most
+extreme one so far, and in the bad direction.
 """
 
 import math
@@ -19,7 +19,8 @@ from torch import Tensor
 from idbpd.mtl.bounds.confidence import check_confidence
 
 LEAST_RESAMPLES = 2000
-# So many draws are beyond the quantile at a high confidence, as far as memory goes: 80 MB a copy.
+# For a high confidence there are as many draws as put this number beyond the quantile, at most as many as memory
+# allows: 80 MB a copy.
 DRAWS_BEYOND = 20
 MOST_RESAMPLES = 50_000
 
@@ -29,8 +30,8 @@ def studentised_upper(
 ) -> Tensor:
     """The upper bound of the mean of ``values`` (..., m): one per row, by the same draws for all rows.
 
-    ``at_least`` (...,) is what is known elsewhere of how large the additional value may be. ``one_more`` false leaves
-    it out, to measure what it is for.
+    ``at_least`` (...,) is a lower bound of the added value, known from other samples. ``one_more=False`` adds no value,
+    to measure the effect of it.
     """
     check_confidence(confidence)
     if one_more:

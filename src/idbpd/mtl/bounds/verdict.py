@@ -16,7 +16,7 @@ class Verdict(StrEnum):
 
 
 def verdict(value: float, bound: float, limit: float) -> Verdict:
-    """The verdict on one limit. A value that is not a number is BROKEN, such a bound shows nothing."""
+    """The verdict on one limit. A value that is NaN is BROKEN; a bound that is NaN shows nothing."""
     if not value <= limit:
         return Verdict.BROKEN
     return Verdict.HOLDS if bound <= limit else Verdict.NOT_SHOWN
@@ -28,14 +28,20 @@ def verdict_of_all(verdicts: Iterable[Verdict]) -> Verdict:
     return next((worst for worst in (Verdict.BROKEN, Verdict.NOT_SHOWN) if worst in found), Verdict.HOLDS)
 
 
-def rows_needed(value: float, bound: float, limit: float, rows: int) -> int | None:
-    """How many test rows would have shown the limit, if the value stays: its distance to the bound falls with 1/sqrt.
+MOST_ROWS = 1000  # so many times the rows of the test part are no advice any more
 
-    None where no number of rows would: the value is not below the limit, or nothing is known of its bound.
+
+def rows_needed(value: float, bound: float, limit: float, rows: int) -> int | None:
+    """How many test rows would have shown the limit, if the value stays: its distance to the bound falls as 1/sqrt.
+
+    None where no number of rows would, or none that anybody has (`MOST_ROWS`): the value is not below the limit or
+    hardly so, or nothing is known of its bound.
     """
     if not value < limit or not math.isfinite(bound):
         return None
-    return max(1, math.ceil(rows * ((bound - value) / (limit - value)) ** 2))
+    distances = (bound - value) / (limit - value)
+    times = distances * distances
+    return max(1, math.ceil(rows * times)) if times <= MOST_ROWS else None
 
 
 def confidence_of_each(confidence: float, limits: int) -> float:

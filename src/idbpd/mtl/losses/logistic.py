@@ -35,7 +35,7 @@ class Logistic:
         return torch.nansum(losses, dim=dim) / _known(targets).sum(dim=dim)
 
     def slope(self, logits: Tensor, targets: Tensor, dim: int = -1) -> Tensor:
-        """Sigmoid minus target, by the number of known targets.
+        """Sigmoid minus target, divided by the number of known targets.
 
         >>> Logistic().slope(torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]))
         tensor([[-0.2500,  0.2500]])

@@ -56,10 +56,10 @@ class _Balls(ABC):
 
 @final
 class ChiSquareBalls(_Balls):
-    """Of `ChiSquare`."""
+    """The worst weights of `ChiSquare`."""
 
     def find(self, losses: Sequence[Tensor], over: Reduction) -> list[Weighted]:
-        """Where the whole ball has the largest losses alone in it, equal weights on those."""
+        """The weights on the sphere; equal weights on the largest losses alone where the ball contains these."""
         at = _Spread(losses, over)
         n, spread = self._sizes, (2.0 * self._radii).sqrt()
         mean = at.sums / n
@@ -90,7 +90,7 @@ class ChiSquareBalls(_Balls):
 
 @final
 class EntropyBalls(_Balls):
-    """Of `KullbackLeibler`."""
+    """The worst weights of `KullbackLeibler`."""
 
     def find(self, losses: Sequence[Tensor], over: Reduction) -> list[Weighted]:
         """The exponential tilts of equal weights that are as far from them as allowed."""

@@ -16,11 +16,11 @@ from idbpd.mtl.sharded.worst_weights import Samples, Weighted
 from idbpd.mtl.worst_cases import Penalty, Share, WorstCase
 from idbpd.optim.sets.monotone_root import increasing_root
 
-ROUNDS = 3  # of giving what the sum lacks to those between the ends, as in `Share`
+ROUNDS = 3  # of sharing out the missing weight, as in `Share`
 
 
 class Lines:
-    """Of `Share` and `Penalty`."""
+    """The worst weights of `Share` and `Penalty`."""
 
     def __init__(self, tasks: Sequence[Samples]) -> None:
         """The cap and the slope of each line."""
@@ -55,8 +55,8 @@ class Lines:
         return [1.0 + (one - at) / s for one, at, s in zip(u, mu.tolist(), self._smoothings, strict=True)]
 
     def _completed(self, lines: Sequence[Tensor], low: Tensor, over: Reduction) -> list[Tensor]:
-        """With losses that are large compared with s, the last digit of mu is much weight. What a sum lacks goes to
-        those that are not at an end for sure; another round where one has met its end.
+        """The clipped lines with the missing weight, which the last digit of mu may move if losses are large compared
+        with s. It is shared out among the samples that are surely not at an end, again if one then reaches its end.
         """
         z = [line.clamp(0.0, cap) for line, cap in zip(lines, self._caps, strict=True)]
         inside = []

@@ -1,4 +1,4 @@
-"""The oracle of a problem whose worst cases are computed elsewhere: the solver does not know."""
+"""The oracle of a problem whose worst cases are computed elsewhere; to the solver it is like any other."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -25,11 +25,11 @@ class Terms(Protocol):
         ...
 
     def moments_of_features(self, x: Tensor) -> Moments:
-        """Of the layers of the network that take features."""
+        """The moments of the layers that take features."""
         ...
 
     def moments(self, x: Tensor, factors: Sequence[float]) -> Moments:
-        """Of all layers at a point, where each task counts by its factor; cheaper at that of the latest values."""
+        """The moments of all layers, with a factor for each task; cheaper at the point of the latest values."""
         ...
 
 
@@ -72,12 +72,12 @@ class ShardedProblem:
         return Maximisers(None, (None,) * self.constraint_count)
 
     def initial_metric(self, x: Tensor) -> InitialMetric | None:
-        """What the network knows about curvature before the first step."""
+        """The curvature that is known before the first step, as a metric."""
         return first_metric(self._layers, self._known(x).right, x)
 
     @torch.no_grad()
     def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:
-        """The same with what the losses know at a point: each task counts by its weight in the Lagrangian."""
+        """The same with the curvature of the losses at a point: each task counts by its weight in the Lagrangian."""
         known = self._known(evaluation.x)
         if not known.right or not self._has_steady_weights:
             return None

@@ -56,7 +56,7 @@ class Ranks:
         return self.add(_on_host(numbers))
 
     def largest(self, numbers: Sequence[Tensor]) -> Tensor:
-        """One small all-reduce. A NaN is no number to compare: it goes by a sum, which keeps it."""
+        """One small all-reduce. It may lose a NaN; the sums of the same losses keep it."""
         mine = _on_host(numbers)
         self._count(mine)
         dist.all_reduce(mine, dist.ReduceOp.MAX)

@@ -114,18 +114,18 @@ class ShardedTerms:
         return self._over.add(self._passes.backward(cotangents))
 
     def moments_of_features(self, x: Tensor) -> Moments:
-        """What is known about curvature before the first step, over the samples of all ranks, in one message."""
+        """The moments that are known before the first step, over the samples of all ranks, in one message."""
         return Moments(self._moments.of_features(x), {})
 
     @torch.no_grad()
     def moments(self, factors: Sequence[float]) -> Moments:
-        """The same at the last point, where each task counts by its factor; a number and the moments are sent."""
+        """The moments at the last point, with a factor for each task; one number and the moments are sent."""
         assert self._last is not None
         x, all_logits, all_weights = self._last
         spreads, counts = [], []
         for at, (logits, weights) in enumerate(zip(all_logits, all_weights, strict=True)):
             counts.append(factors[at] * weights.to(logits))
-            # Those that the samples have in one process: the metric is the same for any number of ranks.
+            # The signs of these samples in one process, so that the metric is the same for any number of ranks.
             signs = random_signs(len(logits), self._sizes[at])[:, :, self._positions[at].cpu()]
             spreads.append(spread_of(self._losses[at], logits, self._targets[at], counts[-1], signs))
         return self._moments.at(x, spreads, counts)

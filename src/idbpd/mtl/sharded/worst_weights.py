@@ -22,8 +22,8 @@ class Samples(NamedTuple):
     """The samples of one task on this rank."""
 
     worst_case: WorstCase  # over all samples of the task
-    positions: Tensor  # of the samples of this rank among all
-    size: int  # of all
+    positions: Tensor  # of this rank's samples among all samples of the task
+    size: int  # the number of all samples of the task
 
 
 class Weighted(NamedTuple):
@@ -44,7 +44,7 @@ class Finder(Protocol):
 
 
 class Equal:
-    """Of `Mean`."""
+    """The weights of `Mean`."""
 
     def __init__(self, tasks: Sequence[Samples]) -> None:
         """Only the sizes count."""
@@ -56,7 +56,7 @@ class Equal:
 
 
 class Mixtures:
-    """Of `GroupMixture`: the sums of the groups go in one message, and every rank projects the same means."""
+    """The worst weights of `GroupMixture`: one message has the sums of all groups, and all ranks project alike."""
 
     def __init__(self, tasks: Sequence[Samples]) -> None:
         """Count the samples of each group, of which every rank knows all."""

@@ -7,7 +7,7 @@ For G groups with mean losses m_g and a smoothing s it is
 and a sample of group g, which has n_g samples, has the weight q_g / n_g. The maximiser is the projection of m / s onto
 the simplex. Without the last term it is the largest of the G means, which has a kink wherever two groups are equally
 bad, and there the best models are. The term is at most s (1 - 1/G) / 2 <= s / 2, so the value is below the largest mean
-by at most this. A group without samples counts nothing.
+by at most this. A group without samples has no weight.
 """
 
 from dataclasses import dataclass

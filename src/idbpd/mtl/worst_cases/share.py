@@ -36,7 +36,7 @@ class Share:
     smoothing: float = SMOOTHING
 
     def __post_init__(self) -> None:
-        """Reject a share that is none, and a smoothing for which the maximiser is not unique."""
+        """Reject a share that is not in (0, 1], and a smoothing for which the maximiser is not unique."""
         if not 0 < self.share <= 1:
             raise ValueError(
                 f"share must be above 0 and at most 1, got {self.share}; 0.2 is the worst fifth of the data"
@@ -67,8 +67,8 @@ class Share:
         mu = increasing_root(deficit, low, torch.zeros_like(low), low)
         line = u.sub_(mu).div_(s).add_(1.0)
         z = line.clamp(0.0, most)
-        # With losses that are large compared with s, the last digit of mu is much weight. What the sum lacks goes to
-        # those that are not at an end for sure; another round where one has met its end.
+        # If losses are large compared with s, the last digit of mu moves much weight. The missing weight is shared out
+        # among the samples that are surely not at an end of their range, again if one of them then reaches its end.
         rounding = -8.0 * torch.finfo(u.dtype).eps * low / s
         inside = (line >= -rounding) & (line <= most + rounding)
         for _ in range(3):

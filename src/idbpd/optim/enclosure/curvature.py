@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from idbpd.optim.enclosure.bent_rules import clamp_above, clamp_below
 from idbpd.optim.enclosure.enclose import enclose_all
 from idbpd.optim.enclosure.intervals import Interval
 from idbpd.optim.enclosure.jets import Jet
 from idbpd.optim.enclosure.operations import STRUCTURE, SUMS, refs_in
+from idbpd.optim.enclosure.ranges import Rule
 from idbpd.optim.enclosure.tape import Operation, Ref, Tape
-from idbpd.optim.enclosure.unary_rules import Rule, clamp_above, clamp_below, power, unary_rule
+from idbpd.optim.enclosure.unary_rules import power, unary_rule
 
 
 class Shape(NamedTuple):

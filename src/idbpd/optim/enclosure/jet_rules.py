@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from idbpd.optim.enclosure.bent_rules import clamp_above, clamp_below
 from idbpd.optim.enclosure.jets import (
     Jet,
     add,
@@ -19,7 +20,7 @@ from idbpd.optim.enclosure.jets import (
 )
 from idbpd.optim.enclosure.known_jets import KnownJets, NoRuleError, number, refers
 from idbpd.optim.enclosure.tape import Operation, Ref
-from idbpd.optim.enclosure.unary_rules import UNARY, clamp_above, clamp_below, power
+from idbpd.optim.enclosure.unary_rules import UNARY, power
 
 
 def _add(run: KnownJets, op: Operation) -> Jet:

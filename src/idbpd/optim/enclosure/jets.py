@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from idbpd.optim.enclosure.intervals import Interval, everything, sound
-from idbpd.optim.enclosure.unary_rules import Rule
+from idbpd.optim.enclosure.ranges import Rule
 
 
 class Frame(NamedTuple):

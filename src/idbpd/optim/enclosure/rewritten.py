@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 _MEAN, _SUM = 1, 2  # torch's numbers for the reductions of a loss
-_MOST_FACTORS = 64
+_MOST_FACTORS = 64  # of a product that is written out: more are rare, and the tape grows by one operation for each
 
 
 def reduced(losses: Tensor, reduction: int) -> Tensor:

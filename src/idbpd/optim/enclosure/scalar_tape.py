@@ -14,7 +14,7 @@ from idbpd.optim.enclosure.operations import STRUCTURE
 from idbpd.optim.enclosure.scalar_operations import UNARY
 from idbpd.optim.enclosure.tape import Operation, Ref, Tape
 
-_MOST_ENTRIES = 1_000  # of one tensor
+_MOST_ENTRIES = 1_000  # of one tensor: larger ones lead beyond `MOST_NODES`
 
 
 class _NoExpressionError(Exception):

@@ -1,28 +1,18 @@
 """The range of functions of one number, and of their first two derivatives, over an interval.
 
-At a kink the first derivative is the interval of slopes. The second is infinite upwards where the slope jumps up, and
-downwards where it jumps down.
+Those of functions with a kink are in `bent_rules`.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from idbpd.optim.enclosure.bent_rules import absolute, huber, leaky, relu
 from idbpd.optim.enclosure.intervals import Interval, between, constant, even, everything, sound, wave
-
-
-class Ranges(NamedTuple):
-    """Of a function and of its derivatives."""
-
-    value: Interval
-    slope: Interval
-    bend: Interval
-
-
-Rule = Callable[[Interval], Ranges]
+from idbpd.optim.enclosure.ranges import Ranges, Rule, float64
 
 
 def _exp(v: Interval) -> Ranges:
@@ -171,56 +161,6 @@ def _sinh(v: Interval) -> Ranges:
     return Ranges(v.mapped(torch.sinh), even(v, torch.cosh), v.mapped(torch.sinh))
 
 
-def _bent(v: Interval, at: Tensor, below: float, above: float) -> tuple[Interval, Interval]:
-    """Slope and bend of a function that has the slope ``below`` up to the point ``at`` and ``above`` beyond."""
-    is_below, is_above = v.high <= at, v.low >= at
-    lower, upper = _float64(below), _float64(above)
-    slopes = [torch.where(is_above, upper, lower), torch.where(is_below, lower, upper)]
-    slope = Interval(torch.minimum(*slopes), torch.maximum(*slopes))
-    jump = torch.where(is_below | is_above, 0.0, math.copysign(math.inf, above - below)).to(v.low)
-    return slope, Interval(jump.clamp(max=0), jump.clamp(min=0))
-
-
-def _abs(v: Interval) -> Ranges:
-    return Ranges(even(v, torch.abs), *_bent(v, torch.zeros(()), -1.0, 1.0))
-
-
-def _relu(v: Interval) -> Ranges:
-    return Ranges(v.mapped(torch.relu), *_bent(v, torch.zeros(()), 0.0, 1.0))
-
-
-def leaky(slope: float) -> Rule:
-    """A slope for negative numbers, and 1 for positive ones; for a slope that is not negative."""
-    return lambda v: Ranges(
-        v.mapped(lambda s: torch.where(s > 0, s, slope * s)), *_bent(v, torch.zeros(()), slope, 1.0)
-    )
-
-
-def clamp_below(bound: Tensor) -> Rule:
-    """The larger of a number and the bound."""
-    return lambda v: Ranges(v.mapped(lambda s: torch.maximum(s, bound)), *_bent(v, bound, 0.0, 1.0))
-
-
-def clamp_above(bound: Tensor) -> Rule:
-    """The smaller of a number and the bound."""
-    return lambda v: Ranges(v.mapped(lambda s: torch.minimum(s, bound)), *_bent(v, bound, 1.0, 0.0))
-
-
-def huber(delta: float, factor: float) -> Rule:
-    """``factor`` times: half a square up to ``delta``, a straight line beyond."""
-
-    def value(s: Tensor) -> Tensor:
-        return factor * torch.where(s.abs() <= delta, 0.5 * s * s, delta * (s.abs() - 0.5 * delta))
-
-    def rule(v: Interval) -> Ranges:
-        is_inside, is_outside = v.magnitude <= delta, (v.low >= delta) | (v.high <= -delta)
-        none, full = _float64(0.0), _float64(factor)
-        bend = Interval(torch.where(is_inside, full, none), torch.where(is_outside, none, full))
-        return Ranges(even(v, value), v.mapped(lambda s: factor * s.clamp(-delta, delta)), bend)
-
-    return rule
-
-
 def power(p: float) -> Rule:
     """A number to the power ``p``."""
     if p == 0.5:
@@ -230,13 +170,13 @@ def power(p: float) -> Rule:
     if p == int(p) and p >= 0:
         return lambda v: Ranges(
             _integer_power(v, int(p)),
-            _integer_power(v, int(p) - 1).scaled(_float64(p)) if p >= 1 else between(0, 0, v.low),
-            _integer_power(v, int(p) - 2).scaled(_float64(p * (p - 1))) if p >= 2 else between(0, 0, v.low),
+            _integer_power(v, int(p) - 1).scaled(float64(p)) if p >= 1 else between(0, 0, v.low),
+            _integer_power(v, int(p) - 2).scaled(float64(p * (p - 1))) if p >= 2 else between(0, 0, v.low),
         )
 
     def one(u: Interval, q: float, factor: float) -> Interval:
         found = u.mapped(lambda s: s**q) if q >= 0 else _falling(u, lambda s: s**q)
-        return found.scaled(_float64(factor))
+        return found.scaled(float64(factor))
 
     def of_positive(u: Interval) -> Ranges:
         return Ranges(one(u, p, 1.0), one(u, p - 1, p), one(u, p - 2, p * (p - 1)))
@@ -250,11 +190,6 @@ def power(p: float) -> Rule:
 
         return mirrored
     return lambda v: _on_positive(v, of_positive)
-
-
-def _float64(number: float) -> Tensor:
-    """A number as a tensor: by itself, torch would round it to float32."""
-    return torch.tensor(number, dtype=torch.float64)
 
 
 def _integer_power(v: Interval, p: int) -> Interval:
@@ -281,8 +216,8 @@ UNARY: dict[str, Rule] = {
     "aten::erf": _erf,
     "aten::cosh": _cosh,
     "aten::sinh": _sinh,
-    "aten::abs": _abs,
-    "aten::relu": _relu,
+    "aten::abs": absolute,
+    "aten::relu": relu,
 }
 
 

@@ -7,8 +7,8 @@ from idbpd.optim.device_reads import read
 from idbpd.optim.inner.function import InnerFunction
 from idbpd.optim.sets import Box, ConvexSet, Polyhedron, Product, Simplex
 
-_MOST_AXES = 14  # of a box: 16 384 corners
-_MOST_ENTRIES = 1_000  # of a distribution
+_MOST_AXES = 14  # of a box: 16 384 corners are looked at in a tenth of a second
+_MOST_ENTRIES = 1_000  # of a distribution: as many corners, each with as many entries
 
 
 def corners_of(over: ConvexSet, like: Tensor, most_axes: int = _MOST_AXES) -> Tensor | None:

@@ -21,7 +21,7 @@ from idbpd.optim.inner.second_order_bounds import parabola_rise, separable_bound
 from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex
 
 Ascent = Callable[[Tensor], Tensor]  # from a point of the domain to one that is not lower
-_AT_ONCE = 128  # boxes that are split in one round
+_AT_ONCE = 128  # boxes that are split in one round: up to so many cost little more than one
 _AT_LEAST = 16  # parts, to be split once more before they are looked at
 
 

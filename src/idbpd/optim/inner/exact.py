@@ -21,8 +21,9 @@ from idbpd.optim.qp.on_device import Bounds, bounds_of, maximise_within
 from idbpd.optim.sets import Box, Polyhedron, Product, Simplex
 from idbpd.optim.sets.base import ConvexSet
 
-SMALL = 50  # variables up to which the whole Hessian is computed
-_FLAT = 64.0 * torch.finfo(torch.float64).eps  # share of the largest curvature below which a direction has none
+SMALL = 50  # variables up to which the whole Hessian is computed: it takes as many gradients
+# Share of the largest curvature below which a direction has none: the rounding of a Hessian with a few dozen columns.
+_FLAT = 64.0 * torch.finfo(torch.float64).eps
 
 
 def exact_maximum(f: InnerFunction, over: ConvexSet, start: Tensor) -> Maximum:

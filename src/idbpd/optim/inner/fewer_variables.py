@@ -16,8 +16,10 @@ from idbpd.optim.enclosure.tape import Tape
 from idbpd.optim.inner.function import PointFunction
 from idbpd.optim.sets import Ball, Box, ConvexSet
 
-_MOST_VARIABLES = 400
-_NEGLIGIBLE = 1e-11  # share of the largest singular value below which a direction is rounding
+_MOST_VARIABLES = 400  # of which the linear forms are decomposed, in 0.03 s
+# Share of the largest singular value below which a direction is rounding. One that is taken for rounding wrongly
+# moves the function by less than the tolerance of a verification.
+_NEGLIGIBLE = 1e-11
 
 
 class Reduced(NamedTuple):

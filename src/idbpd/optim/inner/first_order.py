@@ -14,11 +14,12 @@ from idbpd.optim.inner.function import InnerFunction, Local
 from idbpd.optim.inner.gap import ACCURACY, Gap, curved_gap, linear_gap, rounding
 from idbpd.optim.sets.base import ConvexSet
 
-_STEPS = 500
-_MEMORY = 8  # a step must not be worse than the worst of so many values
+_STEPS = 500  # a smooth function takes tens; what is left is in the error
+_MEMORY = 8  # a step must not be worse than the worst of so many values: Birgin, Martinez and Raydan have 10
 _HALVINGS = 40  # of a step: 1e-12 of its length
-_ENCORE = 30  # further steps once the value is good: the point is then known to its square root only
-_FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
+_ENCORE = 30  # further steps at most once the value is good: the point is then known to its square root only
+# How many times its size a point may move on an unbounded set before the function is held to be unbounded.
+_FAR = 1e8
 
 
 def spectral_ascent(f: InnerFunction, over: ConvexSet, here: Local) -> tuple[Local, Gap]:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-_FEW = 3  # rows of a Hessian that are as fast one by one
-_CHUNK = 150  # points at once: a function of large data must not need that many times its memory for a whole grid
+_FEW = 3  # rows of a Hessian that are as fast one by one: `torch.vmap` has a cost of its own
+# Points at once: a function of large data must not need as many times its memory as a grid has points, and the first
+# grid of a line, of 129, should be one call.
+_CHUNK = 150
 
 PointFunction = Callable[[Tensor], Tensor]
 

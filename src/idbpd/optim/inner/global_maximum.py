@@ -34,14 +34,14 @@ from idbpd.optim.knowledge import Known
 from idbpd.optim.sets import Box, ConvexSet, Product, Simplex
 from idbpd.optim.sets.base import DistributionSet
 
-_MOST_FOR_HESSIAN = 500  # variables
-_MOST_FOR_JETS = 30
-_MOST_SUPPORTS = 2_000  # points of a set that are asked for to put a box around it
-_MOST_FOR_BOXES = 12
-_BOXES = 20_000  # times the effort, per function
+_MOST_FOR_HESSIAN = 500  # variables: a Hessian takes as many gradients, its eigenvalues 0.03 s
+_MOST_FOR_JETS = 30  # variables of second derivatives by intervals: 465 entries for every number of the function
+_MOST_SUPPORTS = 2_000  # points of a set that are asked for to put a box around it: as many squared in memory
+_MOST_FOR_BOXES = 12  # variables: to halve each once makes 4096 boxes
+_BOXES = 20_000  # times the effort, per function: a few seconds, with `_WORK`
 _WORK = 2e7  # numbers computed for boxes, times the effort: about two seconds
-_PROBES = 5  # points at which a tape must give the function's own value
-_STARTS = 200  # points looked at, times the effort, where nothing better is known
+_PROBES = 5  # points at which a tape must give the function's own value: another function agrees at none
+_STARTS = 200  # points looked at, times the effort, where nothing better is known: the answer is LOCAL anyway
 
 
 def global_maximum(task: Task, start: Tensor) -> Answer:

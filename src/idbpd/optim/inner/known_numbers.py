@@ -21,7 +21,7 @@ from idbpd.optim.inner.terms import Term
 from idbpd.optim.sets import ConvexSet
 
 TermValue = Callable[[Tensor, int, Tensor | None], Tensor]  # of a flat x, the number of a term, a point of its set
-_SAME = 1e-9  # relative difference of two gradients
+_SAME = 1e-9  # relative difference of two gradients that is rounding: what a function hides is more
 
 
 class KnownNumbers:

@@ -26,7 +26,7 @@ from idbpd.optim.sets.base import ConvexSet
 
 NEWTON_STEPS = 100  # a smooth function takes a few; one with kinks takes all there are, and its error says so
 MEDIUM = 500  # up to here Newton's method goes on where first-order ascent has not arrived
-RESCUE_STEPS = 15  # of Newton's method there: each needs a Hessian of that size
+RESCUE_STEPS = 15  # of Newton's method there, near the end: it converges quadratically, and each needs a Hessian
 
 
 def climb(f: InnerFunction, over: ConvexSet, start: Tensor, *, is_concave: bool = False) -> Maximum:

@@ -17,13 +17,15 @@ from idbpd.optim.device_reads import is_here, number, read, truth
 from idbpd.optim.sets import Ball, Box, Simplex, Space
 from idbpd.optim.sets.base import ConvexSet
 
-_GRID = {1: 129, 2: 21, 3: 9}  # points per axis when the function takes a batch
+_GRID = {1: 129, 2: 21, 3: 9}  # points per axis when the function takes a batch: a few hundred in all, one call
 _COARSE_GRID = {1: 33, 2: 9, 3: 5}  # and when it takes them one by one
-_SCATTERED = 64  # points, beyond three dimensions
-_STARTS = 4  # peaks that are climbed, the highest first
+_SCATTERED = 64  # points, beyond three dimensions: no number covers them, so that few must do
+_STARTS = 4  # peaks that are climbed, the highest first: each costs an ascent at every evaluation
 _SOBOL_AXES = 200  # beyond, Sobol points fill a space no better than random ones
-_MOST_NUMBERS = 4_000_000  # in the points of one look
-_WINDOW = 10.0  # how far to look from the point at hand along an unbounded direction, in units of its size
+_MOST_NUMBERS = 4_000_000  # in the points of one look: 32 megabytes
+# How far to look from the point at hand along an unbounded direction, in units of its size. What is further away only
+# a proof can find.
+_WINDOW = 10.0
 
 
 class Valued(Protocol):

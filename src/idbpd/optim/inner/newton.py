@@ -16,9 +16,9 @@ from idbpd.optim.qp.over_sets import maximise_quadratic
 from idbpd.optim.sets import Ball, ConvexSet
 
 _HALVINGS = 40  # of a step: 1e-12 of its length
-_SLACK = 100.0  # how far the function's own rounding may be above that of its value
-_PATIENCE = 3  # steps that gain nothing before rounding is blamed
-_FAR = 1e8  # how many times its size a point may move on an unbounded set before the function is held to be unbounded
+_SLACK = 100.0  # how far the function's own rounding may be above that of its value: a sum of many terms
+_PATIENCE = 3  # steps that gain nothing before rounding is blamed: one may be chance
+_FAR = 1e8  # as in `first_order`
 
 
 class Quality(NamedTuple):

@@ -15,8 +15,10 @@ from idbpd.optim.inner.number_term import NumberTerm
 from idbpd.optim.sets import Box, ConvexSet, Space
 
 MOST_VARIABLES = 30  # in x: of more, a Hessian costs more than it saves
-_AT_BOUND = 1e-9  # relative distance
-_FLAT = 1e-10  # share of the largest curvature in w below which a worst case is not known to move smoothly
+_AT_BOUND = 1e-9  # relative distance: an ascent ends at a bound exactly, up to rounding
+# Share of the largest curvature in w below which a worst case is not known to move smoothly: rounding there would be
+# seen in the sixth digit of a Hessian.
+_FLAT = 1e-10
 
 
 class TermGradient:

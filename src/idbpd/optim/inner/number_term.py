@@ -25,10 +25,10 @@ from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex, Space
 JointFunction = Callable[[Tensor, Tensor | None], Tensor]  # of x, flat, and of a point of the set
 _SETS = (Ball, Box, Simplex, Space, NoneType)
 _MOST_VARIABLES = 4  # in y or w: of more, Hessians have too many entries
-_MOST_NUMBERS = 100  # x included
-_STEPS = 100
-_MOST_PEAKS = 8  # per term that become rows
-_SAME = 1e-9  # relative difference of the recorded and the true value
+_MOST_NUMBERS = 100  # x included: of more, tensors are as fast
+_STEPS = 100  # of Newton's method, as in `maximise`
+_MOST_PEAKS = 8  # of a term that become rows: so many are seldom active at once, and each costs an ascent
+_SAME = 1e-9  # relative difference of the recorded and the true value that is rounding
 
 
 class NumberTerm(NamedTuple):

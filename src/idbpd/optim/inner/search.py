@@ -13,7 +13,7 @@ from idbpd.optim.inner.maximise import climb
 from idbpd.optim.knowledge import Known
 from idbpd.optim.sets import ConvexSet
 
-_CLIMBS = 4
+_CLIMBS = 4  # from the highest points found: the answer is LOCAL, or a start for boxes that prove the rest
 
 
 class Task(NamedTuple):

@@ -18,10 +18,12 @@ from idbpd.optim.inner.terms import Term
 from idbpd.optim.oracle import LinearTerm
 from idbpd.optim.sets import Ball, Box, ConvexSet, Simplex
 
-_REMEMBERED = 20  # worst cases per term
-_CORNERS, _MOST_CORNERS = 200, 5_000  # of a simplex: looked at as worst cases, and at most in all
-
-_MOST_SIDES, _MOST_NUMBERS = 2_000, 4_000_000  # of a set that models know as a whole; gradients of all its slopes
+_REMEMBERED = 20  # worst cases per term: each costs one more value at every evaluation
+# Corners of a simplex that may become rows, the highest; and how many it may have in all. More rows cost more than to
+# take it as a whole.
+_CORNERS, _MOST_CORNERS = 200, 5_000
+# Coordinates of a set that models know as a whole, as the time grows with their cube; entries of all their gradients.
+_MOST_SIDES, _MOST_NUMBERS = 2_000, 4_000_000
 
 
 class TermMaxima:

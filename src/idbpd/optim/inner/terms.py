@@ -18,7 +18,7 @@ from idbpd.optim.problem import Function, Problem
 from idbpd.optim.scaling import Scaling
 from idbpd.optim.sets import ConvexSet, Product
 
-_PAIRS = 64  # of points between which concavity is tested
+_PAIRS = 64  # of points between which concavity is tested: a test of a word, no proof, so that it may be short
 
 
 class Term(NamedTuple):

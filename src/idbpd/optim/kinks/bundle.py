@@ -17,10 +17,14 @@ from idbpd.optim.oracle import Evaluation, Gradients, LinearOracle, Maximisers, 
 from idbpd.optim.qp.active_set import Group
 
 _SAME = 1e-9  # relative difference of two points below which they are one; in float32 only equal ones are
-_WAY = (0.5, 0.375)  # shares of the way between two points at which concavity is tested
-_BENT = 0.1  # share of the difference of two values by which a concave term exceeds the straight line between them
-_UNUSED = 5  # steps without weight after which a worst case is forgotten
-_EXPLAINED = 0.1  # share of the model's error at a trial that a new row must explain
+# Shares of the way between two points at which concavity is tested. Three peaks at equal distances have one in the
+# middle, but not at 3/8 too.
+_WAY = (0.5, 0.375)
+# Share of the difference of two values by which a concave term exceeds the straight line between them: a parabola does
+# so by a quarter, from its peak on.
+_BENT = 0.1
+_UNUSED = 5  # steps without weight after which a worst case is forgotten: in a few, active ones come and go
+_EXPLAINED = 0.1  # share of the model's error at a trial that a new row must explain: less is curvature
 
 
 class Bundle(NamedTuple):

@@ -27,7 +27,7 @@ from idbpd.optim.qp.active_set import merged, minimise_on_simplices, mirrored
 # How much the gap of a worst case to the maximum counts in a certificate. A worst case that misses it by eps may
 # be sqrt(eps) away from one that attains it, so what carries weight should miss it by much less than the tolerance.
 STRICTNESS = 1e3
-_ROUNDINGS = 32.0  # of a value that the gap of a worst case may consist of
+_ROUNDINGS = 32.0  # of a value that the gap of a worst case may consist of, as a value is a sum of several terms
 
 
 class Certificate(NamedTuple):

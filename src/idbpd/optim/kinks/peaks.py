@@ -14,8 +14,9 @@ from idbpd.optim.device_reads import is_here
 from idbpd.optim.kinks.bundle import Bundle, is_linear, linearised
 from idbpd.optim.oracle import Evaluation, Oracle, PeakOracle
 
-_SAME = 1e-6  # relative distance
-_STEPS_AHEAD = 10.0  # lengths of the last step within which a peak may matter
+_SAME = 1e-6  # relative distance of two ascents to one peak: each ends within 1e-8 of it
+# Lengths of the last step within which a peak may matter: steps seldom grow by more, and a row too many costs little.
+_STEPS_AHEAD = 10.0
 
 
 def tracked(bundle: Bundle, oracle: Oracle, x: Tensor) -> tuple[Bundle, list[int]]:

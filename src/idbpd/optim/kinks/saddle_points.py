@@ -17,8 +17,8 @@ from idbpd.optim.kinks.bundle import Bundle, linearised
 from idbpd.optim.oracle import Evaluation, LinearOracle, LinearTerm, Oracle, bounds_of
 from idbpd.optim.qp.whole_boxes import Unknowns, minimise_over_boxes
 
-_TRACE = 1e-10  # share of all weight that is none
-_ROUNDINGS = 64 * torch.finfo(torch.float64).eps  # of a value
+_TRACE = 1e-10  # share of all weight that is none: what an interior point leaves where there is nothing
+_ROUNDINGS = 64 * torch.finfo(torch.float64).eps  # share of a value that the difference to another may be
 
 
 def with_saddle_points(
@@ -50,7 +50,7 @@ def with_saddle_points(
     if added is None:
         return None
     # A saddle point stands for all points of the box. Besides it only the worst case is wanted, and that only where it
-    # is higher: with two rows that are nearly one, the multiplier of each is anybody's guess.
+    # is higher: two rows that are nearly one have no multipliers of their own.
     first = [row for row in bundle.first_rows() if bundle.terms[row] in points]
     is_higher = (bundle.values[first] - added.values > _ROUNDINGS * (1.0 + added.values.abs())).tolist()
     wanted = [row for row, is_so in zip(first, is_higher, strict=True) if is_so]

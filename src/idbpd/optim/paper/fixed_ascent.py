@@ -7,7 +7,9 @@ from idbpd.optim.device_reads import is_here, same
 from idbpd.optim.inner.function import InnerFunction, PointFunction
 from idbpd.optim.sets.base import ConvexSet
 
-_POWER_STEPS = 3  # of the power method for the largest curvature; a step size need not be exact
+# Of the power method for the largest curvature: a step size need not be exact, and where the curvature is the same in
+# all directions, as in the paper, one is enough.
+_POWER_STEPS = 3
 
 
 def ascend(

@@ -15,10 +15,13 @@ from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, Proposal, viola
 from idbpd.optim.quasi_newton.point import EvaluatedPoint
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
-_SUFFICIENT = 1e-4  # share of the model's reduction that must be real (Armijo)
-_SHORTEST = 1e-14  # length of arc; shorter ones do not move x
-_CREDIT = 4.0  # times the promised fall of f that a step into the infeasible is credited with
-_HIDDEN = 30.0  # times the noise of the merit function below which rounding hides a change
+_SUFFICIENT = 1e-4  # share of the model's reduction that must be real (Armijo): the usual one, almost any will do
+_SHORTEST = 1e-14  # length of arc: a step that is shorter does not move x beyond its rounding
+# Times the promised fall of f that a step into the infeasible is credited with: curvature may well double a fall.
+_CREDIT = 4.0
+# Times the noise of the merit function below which rounding hides a change: the noise is an estimate of one rounding,
+# and a sum over samples has many.
+_HIDDEN = 30.0
 
 
 class Found(NamedTuple):
@@ -87,7 +90,7 @@ def search(oracle: Oracle, start: Start, t: float) -> Found | MissingRow | Unbou
             return Found(trial.evaluation, proposal, trial.f, trial.g, refused)
         if math.isfinite(new):
             if start.bundle is not None or refused + start.refused > 0:
-                bundle = _look(oracle, start, proposal, trial)
+                bundle = _with_rows_shown(oracle, start, proposal, trial)
                 if bundle is not None:
                     return MissingRow(bundle, t)
             corrected = _corrected(oracle, start, proposal, trial) if refused == 0 else None
@@ -125,7 +128,7 @@ def _completed(oracle: Oracle, trial: _Trial, warm: Maximisers) -> _Trial:
     return _Trial(evaluation, number(f), g, trial.moved)
 
 
-def _look(oracle: Oracle, start: Start, proposal: Proposal, trial: _Trial) -> Bundle | None:
+def _with_rows_shown(oracle: Oracle, start: Start, proposal: Proposal, trial: _Trial) -> Bundle | None:
     """The bundle with the worst cases of a refused trial that explain the refusal; None where none does."""
     if not isinstance(oracle, TermOracle):
         return None

@@ -18,9 +18,11 @@ from idbpd.optim.bounds import Bounds
 from idbpd.optim.device_reads import read
 from idbpd.optim.quasi_newton.lbfgs import Metric
 
-_ROUNDS = 12  # of corrections in both directions; from then on variables are only held, so that it ends
-_MOST_ROUNDS = 60
-_ROUNDING = 64 * torch.finfo(torch.float64).eps
+# Of corrections in both directions; from then on variables are only held, so that it ends. On the
+# bank one is enough in nine of ten cases, and four in all but one.
+_ROUNDS = 12
+_MOST_ROUNDS = 60  # if even that goes on: the step is then cut off at the bounds, and the search judges it
+_ROUNDING = 64 * torch.finfo(torch.float64).eps  # share of two terms that cancel: what presses less presses nothing
 
 Dual = Callable[[Tensor, Tensor], Tensor]  # from inner products and values of the rows, to their weights
 

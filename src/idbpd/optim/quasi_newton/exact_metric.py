@@ -9,9 +9,10 @@ from idbpd.optim.oracle import CurvedOracle, Oracle
 from idbpd.optim.quasi_newton.arc_search import Found
 from idbpd.optim.quasi_newton.lbfgs import LearntMetric, newton
 
-_SLOW = 0.3  # share of the residual that a step leaves, above which flat directions may be followed further
-_SHORTEST_FLAT, _LONGEST_FLAT = 1e-8, 1e30  # an objective may have no lower bound there
-_FURTHER = 10.0  # times as far as the last step flat directions may be followed
+# Share of the residual that a step leaves, above which flat directions may be followed further: Newton leaves less.
+_SLOW = 0.3
+_SHORTEST_FLAT, _LONGEST_FLAT = 1e-8, 1e30  # wide: an objective may have no lower bound there, and must be followed
+_FURTHER = 10.0  # times as far as in the last step: any length is found in a few steps
 
 
 def exact_metric(

@@ -6,7 +6,9 @@ from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import Evaluation, Oracle, PreconditionedOracle, bounds_of
 from idbpd.optim.quasi_newton.lbfgs import Metric
 
-REFRESH_EVERY = 20  # steps after which H0 is asked for again; first after half as many
+# Steps after which H0 is asked for again, first after half as many. It takes inverses as
+# large as the layers, for which a step would be too dear.
+REFRESH_EVERY = 20
 
 
 def metric_to_begin_with(oracle: Oracle, x: Tensor) -> InitialMetric | None:

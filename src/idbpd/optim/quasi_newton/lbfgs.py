@@ -13,7 +13,8 @@ from torch import Tensor
 from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import Gradients
 
-# Powell: s'y is kept at least this share of s'Bs. Curvature along constraints may be negative.
+# s'y is kept at least this share of s'Bs, as curvature along constraints may be negative. Powell has 0.2; the metric
+# takes in more of what it sees with less.
 _DAMPING = 0.1
 
 

@@ -64,9 +64,12 @@ from idbpd.optim.quasi_newton.phases import (
 from idbpd.optim.quasi_newton.point import Arrival, arrive, model_at
 from idbpd.optim.quasi_newton.speculative_trial import Forecast
 
-_NO_GAIN = 1e-10  # relative fall of the merit function that counts as none
-_LONGER = 8.0  # times the length of arc of the last step with which the next search begins, at most 1
-_SHORT = 0.8  # first length of arc of a search below which steps are short: the last one was below 0.1
+_NO_GAIN = 1e-10  # relative fall of the merit function that counts as none: well above rounding, far below use
+# Times the length of arc of the last step with which the next search begins, at most 1: a single short step is
+# forgotten after one search, several in a row are not tried in full each time.
+_LONGER = 8.0
+# First length of arc of a search below which steps are short: the last one was below 0.1, by the factor above.
+_SHORT = 0.8
 
 
 @final
@@ -203,11 +206,11 @@ class IDBPD:
                 refused=min(found.refused, 1),
                 steps_in_metric=state.steps_in_metric + 1,
             )
-            gone = self._go(oracle, following, found)
-            if gone is not None and gone[0].point.worst < torch.inf:
+            arrived = self._learn(oracle, following, found)
+            if arrived is not None and arrived[0].point.worst < torch.inf:
                 break
             t = 0.2 * found.proposal.t  # finite values without finite gradients: the edge of the domain
-        (there, learnt, speculative, _), bundle = gone
+        (there, learnt, speculative, _), bundle = arrived
         worst = state.worst
         state = following._replace(point=there, in_metric=learnt, speculative=speculative, bundle=bundle)
         before = merit.at(point.f, point.g)
@@ -226,8 +229,8 @@ class IDBPD:
         )
         return after_step(oracle, state, tolerance)
 
-    def _go(self, oracle: Oracle, state: IDBPDState, found: Found) -> tuple[Arrival, Bundle | None] | None:
-        """Go where a search has ended, and learn about curvature; None where a row has no finite gradient there."""
+    def _learn(self, oracle: Oracle, state: IDBPDState, found: Found) -> tuple[Arrival, Bundle | None] | None:
+        """Gradients and metric where a search has ended; None where a row has no finite gradient there."""
         point, evaluation, bundle, forecast = state.point, found.evaluation, None, None
         metric = refreshed(oracle, state.in_metric.metric, state.steps_in_metric, evaluation, point.host_multipliers)
         s, bounds = evaluation.x - point.evaluation.x, bounds_of(oracle)
@@ -246,23 +249,24 @@ class IDBPD:
         else:
             old, weights = state.bundle, found.proposal.weights
             highest = old.highest(old.values + found.proposal.change).values()
-            moved, one = tracked(old.aged(weights), oracle, evaluation.x)
+            moved, into_moved = tracked(old.aged(weights), oracle, evaluation.x)
             there = moved.at(oracle, evaluation.x)
             if there is None:
                 return None
             values = torch.cat([found.g.new_tensor([found.f]), found.g])
             evaluation = evaluated_higher(oracle, evaluation, values, there) or evaluation
-            expected = sorted({one[row] for row in (*old.first_rows(), *highest)})
+            expected = sorted({into_moved[row] for row in (*old.first_rows(), *highest)})
             followed = there.followed(oracle, evaluation, expected)
             if followed is None:
                 return None
-            bundle, two = followed
-            bundle, three = with_peaks(bundle, oracle, evaluation, s)
-            into = [three[two[row]] for row in one]
+            bundle, into_followed = followed
+            bundle, into_all = with_peaks(bundle, oracle, evaluation, s)
+            # Of each old row, the one that it is now: the change of its gradient teaches the metric.
+            into = [into_all[into_followed[row]] for row in into_moved]
             before, after = (Gradients.of(rows) for rows in (old.gradients, bundle.gradients_of(into)))
             step = Step(s, weights, found.proposal.t, before=before, after=after, pull=pull)
             gradients = Gradients.of(bundle.gradients_of(bundle.first_rows()))
-            # Of a linear term one row may be all that is wanted, and a new one is no reason to forget the metric.
+            # With a linear term one row per term is a bundle, too: a new row is then no first one, and resets nothing.
             at_least_one = any(is_linear(oracle, evaluation.x, term) for term in set(bundle.terms))
             all_rows, bundle = bundle, bundle.trimmed(at_least_one=at_least_one)
         learnt = learn_scale(metric, step) if self.metric == "identity" else learn_pair(metric, step, self.memory)

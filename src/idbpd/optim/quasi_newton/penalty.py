@@ -8,9 +8,11 @@ from idbpd.optim.device_reads import number
 from idbpd.optim.quasi_newton.merit import LARGEST
 from idbpd.optim.quasi_newton.penalty_model import PenaltyModel
 
-# Of a patient choice: the first penalty, in units of the ratio of the gradients, and the share that a step must remove.
+# Of a patient choice: the first penalty, in units of the ratio of the gradients, so that f and the violation fall
+# together; and the share of what it could remove that a step must remove.
 _PATIENT_FIRST, _FAIR_SHARE = 3.0, 0.3
-# A violation that has not fallen to this share in so many steps is stagnant: patience ends.
+# A violation that has not fallen to this share in so many steps is stagnant: patience ends. As many steps as L-BFGS
+# has pairs: by then it has learnt what there is to learn.
 _NOTICEABLE, _STAGNATION = 0.9, 50
 
 

@@ -31,6 +31,7 @@ from idbpd.optim.qp.active_set import (
 from idbpd.optim.qp.few_unknowns import MOST_UNKNOWNS, minimise_few
 from idbpd.optim.quasi_newton.bounded_steps import BoundedStep, BoundedSteps
 
+# Share of the terms of a sum that its rounding may be: each product rounds once, and a model has a few dozen of them.
 _ROUNDINGS = 64 * torch.finfo(torch.float64).eps
 
 

@@ -35,13 +35,16 @@ from idbpd.optim.quasi_newton.penalty import Penalty
 from idbpd.optim.quasi_newton.point import Arrival, EvaluatedPoint, MetricGradients, arrive, in_initial_metric
 from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 
-_HIDDEN_STEPS = 30  # steps whose gain rounding hides, without a better residual, before the run ends
+# Steps whose gain rounding hides, without a better residual, before the run ends. The residual may still fall there,
+# but not after so many steps in vain.
+_HIDDEN_STEPS = 30
 # Steps that rounding does not hide but that gain nothing, without a better residual, before the run ends. There are
 # more of them: a slow valley gains as little for a while, and leaves it.
 _IDLE_STEPS = 300
-_RISEN = 1e-12  # relative rise of a value that a remembered worst case must bring to count
-_NULL_STEPS = 4  # rows added in a row before the next trial is shorter, too: one more worst case per term is common
-_SHORTER = 0.3  # by how much
+_RISEN = 1e-12  # relative rise of a value that a remembered worst case must bring to count: less is rounding
+# Rows added in a row before the next trial is shorter, too, and by how much: one more worst case per term is common,
+# and four are two for each of two terms.
+_NULL_STEPS, _SHORTER = 4, 0.3
 UNBOUNDED = Verdict(Status.DIVERGED, "the objective is unbounded below")
 
 
@@ -72,7 +75,7 @@ class IDBPDState(NamedTuple):
     floor: float  # an objective below this counts as unbounded
     best_worst: float  # the least worst residual so far
     steps_in_metric: int = 0  # since H0 was first asked for
-    flat: float = 1.0  # an exact metric in directions without curvature
+    flat: float = 1.0  # the largest eigenvalue of an exact metric: how far flat directions are followed
     bundle: Bundle | None = None  # the worst cases of the model, where it has more than one row per term
     certified: Iterate | None = None  # the point with the certificate of the bundle, if that is valid
     bundle_worst: float = torch.inf  # the worst residual with the bundle, whether it is a valid certificate or not

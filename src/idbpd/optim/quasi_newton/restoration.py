@@ -12,7 +12,9 @@ from idbpd.optim.oracle import sizes
 from idbpd.optim.qp.active_set import minimise_signed
 from idbpd.optim.quasi_newton.point import EvaluatedPoint
 
-ATTEMPTS = 4  # random displacements, each ten times the last, before the constraints are called impossible to meet
+# Random displacements before the constraints are called impossible to meet. Each is ten times as far as the last, from
+# 1e-3 to the size of x itself.
+ATTEMPTS = 4
 
 
 def has_no_descent(values: Tensor, gram: Tensor, equalities: int, tolerance: float) -> bool:

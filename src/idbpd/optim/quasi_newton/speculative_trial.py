@@ -15,7 +15,9 @@ from idbpd.optim.oracle import Evaluation, Oracle, attempt
 from idbpd.optim.quasi_newton.penalty_model import Proposal
 
 _CORRECTIONS = 3  # of the guess which multipliers are positive; active sets rarely change by more
-_AGREEMENT = 1e-9  # relative difference of the weights up to which a trial is the one that is asked for
+# Relative difference of the weights up to which a trial is the one that is asked for: two ways to solve one system
+# differ by less, two active sets by more.
+_AGREEMENT = 1e-9
 
 
 class SpeculativeTrial(NamedTuple):

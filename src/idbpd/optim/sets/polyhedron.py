@@ -13,7 +13,7 @@ from idbpd.optim.sets.base import ConvexSet
 from idbpd.optim.sets.basic import Box
 
 _MOST_AXES = 12  # of the box: 4096 corners to begin with
-_MOST_CORNERS = 20_000
+_MOST_CORNERS = 20_000  # on the way: more would take longer than the problem
 _SAME = 1e-9  # distance, in units of the box, below which two corners are one, and a corner is on a side
 
 

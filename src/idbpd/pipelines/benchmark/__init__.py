@@ -1,5 +1,14 @@
 """Many methods on many data sets: same start, same thresholds, same time, same measure."""
 
-from idbpd.pipelines.benchmark.pipeline import create_pipeline
+from typing import TYPE_CHECKING
+
+from idbpd.lazy_names import names_from
+
+if TYPE_CHECKING:
+    from idbpd.pipelines.benchmark.pipeline import create_pipeline
 
 __all__ = ["create_pipeline"]
+
+__getattr__ = names_from(
+    __name__, {"create_pipeline": "pipeline"}
+)  # the parameters are checked before torch is imported

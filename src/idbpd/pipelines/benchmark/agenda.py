@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from idbpd.baselines import grid
-from idbpd.experiment.benchmark_results import JobResult
+from idbpd.experiment.tracked.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.jobs import Arena, Calibration, Job, MethodRun, Start
 
 LONGEST_TAG = 4000  # MLflow takes 5000 characters in some stores
@@ -79,7 +79,7 @@ class Agenda:
         good = [(trial, found) for trial, found in trials if found.failed is None]
         if good:
             best, _ = min(good, key=lambda one: _rank(one[1]))
-            self._chosen[which] = best.options, _learnt([found for _, found in good])
+            self._chosen[which] = best.options, _summary_of([found for _, found in good])
         else:
             self._chosen[which] = f"every trial failed; the last one: {result.failed}"
         for calibration in self._waiting(arena):
@@ -125,7 +125,7 @@ def _rank(trial: JobResult) -> tuple[bool, float]:
     return True, residual if math.isfinite(residual) else math.inf
 
 
-def _learnt(trials: Sequence[JobResult]) -> dict[str, float]:
+def _summary_of(trials: Sequence[JobResult]) -> dict[str, float]:
     metrics = [trial.record["metrics"] for trial in trials]
     return {
         "trials": float(len(trials)),

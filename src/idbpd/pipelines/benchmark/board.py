@@ -6,7 +6,7 @@ from types import TracebackType
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from idbpd import activity
-from idbpd.experiment.benchmark_results import JobResult
+from idbpd.experiment.tracked.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.jobs import Calibration, Job
 from idbpd.terminal import NARROW, TerminalBar
 

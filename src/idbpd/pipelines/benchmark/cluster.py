@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 import torch
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.benchmark_results import JobResult
-from idbpd.experiment.provenance import code_sha256, solver_sha256
+from idbpd.experiment.records.provenance import code_sha256, solver_sha256
+from idbpd.experiment.tracked.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.jobs import MEASURING_CODE, Job
 from idbpd.pipelines.benchmark.workers import Finished, attempt
 

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.content_store import content_key
 from idbpd.experiment.module_type import module_class
 from idbpd.experiment.parameters import (
     CalibrationParameters,
@@ -21,11 +20,16 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
 )
 from idbpd.experiment.problem import Experiment
-from idbpd.experiment.provenance import code_sha256, network_sha256, parameters_of, solver_sha256
+from idbpd.experiment.records.content_store import content_key
+from idbpd.experiment.records.provenance import code_sha256, network_sha256, parameters_of, solver_sha256
 
 # Raise it when the benchmark does or measures something else: stored results are then computed again.
 FORMAT = 3
-MEASURING_CODE = ("experiment/certificate.py", "pipelines/benchmark/observer.py", "pipelines/benchmark/worker.py")
+MEASURING_CODE = (
+    "experiment/limits/certificate.py",
+    "pipelines/benchmark/observer.py",
+    "pipelines/benchmark/worker.py",
+)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,8 @@ from typing import Any
 from idbpd.datasets.partial import temporary_folder
 from idbpd.datasets.table_checks import as_table
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.benchmark_results import JobResult
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.devices import resolve_device
+from idbpd.experiment.machine.devices import resolve_device
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     FeatureParameters,
@@ -25,8 +23,10 @@ from idbpd.experiment.parameters import (
     TasksParameters,
     TrainingParameters,
 )
+from idbpd.experiment.records.content_store import ContentStore
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split as split_table
+from idbpd.experiment.tracked.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.agenda import Agenda, failed_cell
 from idbpd.pipelines.benchmark.board import Board
 from idbpd.pipelines.benchmark.cluster import Cluster

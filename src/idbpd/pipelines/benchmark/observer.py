@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from idbpd.baselines import both_residuals
-from idbpd.experiment.history import history_frame
+from idbpd.experiment.solving.history import history_frame
 from idbpd.optim import Iterate, Method, Oracle, Record, Solution, Verdict
 from idbpd.optim.kkt import Residuals
 

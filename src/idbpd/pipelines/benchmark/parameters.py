@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from idbpd.baselines import METHODS
 from idbpd.experiment.parameters import ParameterBlock, Positive, Seed, listed
+from idbpd.experiment.registries import methods
 
 
 def _without_repetition(values: list[Any]) -> list[Any]:
@@ -15,13 +15,13 @@ def _without_repetition(values: list[Any]) -> list[Any]:
 
 
 def _all_methods(names: Any) -> Any:
-    return list(METHODS) if names in ("all", ["all"]) else names
+    return list(methods()) if names in ("all", ["all"]) else names
 
 
 def _known_methods(names: list[str]) -> list[str]:
     for name in names:
-        if name not in METHODS:
-            raise ValueError(f"there is no method {name!r}; methods are {', '.join(METHODS)}")
+        if name not in methods():
+            raise ValueError(f"there is no method {name!r}; methods are {', '.join(methods())}")
     return names
 
 

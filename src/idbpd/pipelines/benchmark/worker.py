@@ -12,11 +12,11 @@ from torch import Tensor
 
 from idbpd.baselines import make_method, method_options
 from idbpd.datasets import MultiTaskDataset
-from idbpd.experiment.benchmark_results import JobResult
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.certificate import evaluate_exactly
+from idbpd.experiment.limits.calibration import calibrate
+from idbpd.experiment.limits.certificate import evaluate_exactly
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.problem import BuiltProblem, criteria_of, weights_of
-from idbpd.experiment.thresholds import thresholds_of
+from idbpd.experiment.tracked.benchmark_results import JobResult
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import Oracle, Solution, solve
 from idbpd.pipelines.benchmark.jobs import Calibration, Job, MethodRun

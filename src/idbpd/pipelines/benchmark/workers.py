@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 import torch
 
-from idbpd.experiment.benchmark_results import JobResult
+from idbpd.experiment.tracked.benchmark_results import JobResult
 from idbpd.pipelines.benchmark.jobs import Job
 from idbpd.pipelines.benchmark.worker import execute
 

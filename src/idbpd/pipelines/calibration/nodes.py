@@ -1,4 +1,4 @@
-"""Settle how much tighter than promised the limits are in training."""
+"""Choose the reserve: how much tighter than promised the limits are in training."""
 
 import logging
 import time
@@ -10,21 +10,21 @@ from torch import Tensor, nn
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import ConfigurationError, DataError
-from idbpd.experiment.calibration import ALL_TASKS, calibrate, weights_alone
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.durable_solve import Budget
-from idbpd.experiment.held_out import Evidence, judge_limits
+from idbpd.experiment.limits.calibration import ALL_TASKS, calibrate, weights_alone
+from idbpd.experiment.limits.held_out import Evidence, judge_limits
+from idbpd.experiment.limits.thresholds import Promise, promises_of
 from idbpd.experiment.network import trained_network
-from idbpd.experiment.parameters import AUTO, CalibrationParameters, TrainingParameters
+from idbpd.experiment.parameters import AUTO, CalibrationParameters, TrainingParameters, WeightDecaySearchParameters
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
-from idbpd.experiment.provenance import require_same
+from idbpd.experiment.records.content_store import ContentStore
+from idbpd.experiment.records.provenance import require_same
 from idbpd.experiment.shown import name_of, written
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget
+from idbpd.experiment.solving.stage import Stage
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.fingerprint import parts_sha256
-from idbpd.experiment.stage import Stage
-from idbpd.experiment.thresholds import Promise, promises_of
-from idbpd.experiment.validation import Parts, WeightDecaySearchParameters, parts_to_choose_on
+from idbpd.experiment.splitting.validation import Parts, parts_to_choose_on
 from idbpd.mtl import MultiTaskData, guess_loss, is_better, measure_quality
 from idbpd.mtl.bounds import Verdict
 from idbpd.optim import IDBPD
@@ -47,10 +47,10 @@ def settle_reserve(
 ) -> dict[str, Any]:
     """The reserve of the limited tasks that is chosen on a validation part, and how it was chosen.
 
-    Only the training rows are used, which are divided as for the weight decay: the best models of that search
-    (``validated_weights``; none where the weight decay was given) are where this one starts. Without a test part
-    nothing is promised on unseen data, and without a validation part nothing can be chosen: then nothing is kept in
-    reserve. A limit in a measure always needs the choice: it says which limit in the loss gives the measure.
+    Only the training rows are used, divided as for the weight decay. The search starts from the best models of that one
+    (``validated_weights``; empty if the weight decay was given). Without a test part nothing is promised on unseen
+    data, and without a validation part nothing can be chosen: the reserve is then 0. A limit in a measure always needs
+    the search: it finds the limit in the loss that gives the measure.
     """
     promises = promises_of(train, calibration)
     record: dict[str, Any] = {**_settled_for(promises, calibration, experiment), "tasks": {}, "tried": {}}
@@ -87,7 +87,7 @@ def settle_reserve(
 def _settled_for(
     promises: Mapping[str, Promise], calibration: CalibrationParameters, experiment: Experiment
 ) -> dict[str, Any]:
-    """What a choice of reserves is for: with other promises or another problem it is not valid."""
+    """All that a choice of reserves depends on: it is not valid for other promises or another problem."""
     limits = {f"limit of {name}": promise._asdict() for name, promise in promises.items()}
     return {"asked": calibration.reserve, "made_with": {**experiment.made_with, **limits}}
 
@@ -125,7 +125,7 @@ class _Search:
         experiment: Experiment,
         checkpointing: Checkpointing,
     ) -> None:
-        """``known`` are weights to start from, of all tasks together and of each limited task alone; perhaps none."""
+        """``known`` are weights to start from, of all tasks together and of each limited task alone; may be empty."""
         self._parts, self._known = parts, known
         self._experiment = _on(parts, experiment)
         self._budget = Budget(calibration.reserve_steps, training.tolerance)
@@ -135,8 +135,8 @@ class _Search:
         self.solves = 0
         self._criteria = criteria_of(experiment.problem)
         self._guesses = {task.name: guess_loss(task, self._criteria) for task in parts.fit.limited}
-        # Models that were trained as well as those under limits are: they say what a limit is, here and on the
-        # validation part. Those of the search for a weight decay had few steps.
+        # The models that limits refer to, here and on the validation part, get as many steps as those under limits. The
+        # models of the search for a weight decay had few.
         self._alone = {task.name: self._network(self._solved_alone(task.name)) for task in parts.fit.limited}
         self._values = {
             name: measure_quality(network, parts.fit, self._criteria)[name].worst_case_loss
@@ -145,7 +145,7 @@ class _Search:
         self._weights = weights_alone(known, ALL_TASKS)
 
     def tried(self, tasks: Iterable[str]) -> dict[str, list[Tried]]:
-        """What was tried for each of these tasks; all are judged on the same models, the others as set by hand."""
+        """The reserves tried for each of these tasks, all on the same models; other tasks keep the one set by hand."""
         tried: dict[str, list[Tried]] = {name: [] for name in tasks}
         while True:
             asked = {name: next_reserve(found, self.promises[name]) for name, found in tried.items()}
@@ -180,7 +180,7 @@ class _Search:
         self.solves += 1
         made_with = {**experiment.made_with, "steps": self._budget.max_steps, "objective": objective}
         stage = Stage(f"reserve_{self.solves}", f"reserve, model {self.solves}", made_with, self._checkpointing)
-        # A run that begins here may have another network than the one that the weights are of.
+        # In a run that begins here, the weights may be those of another network.
         fits = {name: tensor.shape for name, tensor in start.items()} == {
             name: tensor.shape for name, tensor in built.initial_weights.items()
         }

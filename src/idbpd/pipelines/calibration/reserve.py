@@ -9,16 +9,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from idbpd.experiment.thresholds import Promise
+from idbpd.experiment.limits.thresholds import Promise
 
-# A limit that just holds on the validation part holds on the test part, another draw, half of the time. With twice the
-# distance from the value to its bound it mostly does.
+# A limit that just holds on the validation part holds on another draw, the test part, half of the time. With this many
+# times the distance between value and bound it holds mostly.
 CAUTION = 2.0
-# The tightest limit is a little above what the task reaches on its own: there, nothing is left for any other task.
+# The largest reserve that is tried: at 1 the limit is what the task reaches on its own, with nothing left for others.
 TIGHTEST = 0.9
-TIGHTEST_IN_MEASURE = 0.98  # of the way from the loss of a guess, which is much longer
-# How closely a reserve is found. A limit in the loss is near its end already. One in a measure may be anywhere between
-# the loss of a guess and the best one.
+TIGHTEST_IN_MEASURE = 0.98  # closer to 1, because the room begins at the loss of a guess and is much larger
+# The search ends when the reserve is known to this. The room of a limit in the loss is small. A limit in a measure may
+# be anywhere between the loss of a guess and the best loss.
 FINE_IN_LOSS = 0.25
 FINE_IN_MEASURE = 0.06
 
@@ -55,9 +55,9 @@ class Tried(NamedTuple):
 
 
 def next_reserve(tried: Sequence[Tried], promise: Promise) -> float | None:
-    """The next reserve to try for a task: none at all, then the tightest limit, then by halving; None: it is settled.
+    """The next reserve to try for a task: 0, then the largest, then by halving; None: the search is over.
 
-    Where even the tightest limit is not safe, nothing between is tried: it would be so by chance.
+    If even the largest is not safe, none in between is tried: it could be safe by chance only.
     """
     if not tried:
         return 0.0

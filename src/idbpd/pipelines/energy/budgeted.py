@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from idbpd.energy import SHARES, EnergyConstrained, EnergyModel, energy_used, measure, schedule, width_at_which
-from idbpd.experiment.checkpoints import Checkpointing
-from idbpd.experiment.durable_solve import Budget
-from idbpd.experiment.history import history_frame
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
-from idbpd.experiment.provenance import parameters_of
-from idbpd.experiment.stage import Stage
+from idbpd.experiment.records.provenance import parameters_of
+from idbpd.experiment.solving.checkpoints import Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget
+from idbpd.experiment.solving.history import history_frame
+from idbpd.experiment.solving.stage import Stage
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD, Solution
 from idbpd.pipelines.energy.parameters import EnergyParameters

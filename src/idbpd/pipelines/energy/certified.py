@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from idbpd.energy import EnergyConstrained, EnergyModel, VerifiedEnergy, narrowed, verified_energy
-from idbpd.experiment.certificate import evaluate_exactly
-from idbpd.experiment.certify import certify
+from idbpd.experiment.limits.certificate import evaluate_exactly
+from idbpd.experiment.limits.certify import certify
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.experiment.problem import Experiment
-from idbpd.experiment.thresholds import thresholds_of
 from idbpd.mtl import MultiTaskData
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.oracle import Gradients

@@ -8,17 +8,16 @@ import torch
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.constrained_training import Names, Trained, train_under_limits
 from idbpd.experiment.export import export_network
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.method_parameters import DEFAULT_METHODS, MethodsParameters
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import SplitParameters, TrainingParameters
 from idbpd.experiment.problem import Experiment, criteria_of
-from idbpd.experiment.provenance import require_same
 from idbpd.experiment.quality_metrics import quality_metrics
-from idbpd.experiment.thresholds import thresholds_of
-from idbpd.experiment.tracked_point import TrackedPoint
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.solving.constrained_training import Names, Trained, train_as_calibrated
+from idbpd.experiment.tracked.point import TrackedPoint
 from idbpd.mtl import MultiTaskData, measure_quality
 from idbpd.pipelines.energy.budgeted import Budgeted, train_within_budget
 from idbpd.pipelines.energy.certified import certify_pruned, worst_residual
@@ -41,9 +40,9 @@ def train_dense(
     methods: MethodsParameters = DEFAULT_METHODS,
 ) -> Trained:
     """The model of a plain run: under the limits of the tasks alone."""
-    require_same(threshold["made_with"], experiment.made_with, "threshold", "calibrate")
-    start = calibrated_weights if training.start == "calibrated" else None
-    return train_under_limits(DENSE, train, threshold, start, training, methods, experiment, checkpointing)
+    return train_as_calibrated(
+        DENSE, train, threshold, calibrated_weights, training, methods, experiment, checkpointing
+    )
 
 
 def train_under_budget(

@@ -1,11 +1,13 @@
 """The parameters of an energy budget."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from idbpd.energy import Costs, Hardware
 from idbpd.experiment.parameters import ParameterBlock, Positive
+
+if TYPE_CHECKING:
+    from idbpd.energy import Hardware
 
 Steps = Annotated[int, Field(ge=1)]
 
@@ -50,6 +52,8 @@ class EnergyParameters(ParameterBlock):
         return radius
 
     @property
-    def hardware(self) -> Hardware:
+    def hardware(self) -> "Hardware":
         """The uncertain costs."""
+        from idbpd.energy import Costs, Hardware  # noqa: PLC0415 - imports torch
+
         return Hardware(Costs(**self.costs.model_dump()), self.uncertainty, self.radius)

@@ -8,15 +8,15 @@ import pandas as pd
 from torch import Tensor
 
 from idbpd.energy import largest, levels, only, silenced
-from idbpd.experiment.checkpoints import Checkpointing
-from idbpd.experiment.durable_solve import Budget, Timed
-from idbpd.experiment.endings import say_how_it_ended
-from idbpd.experiment.history import history_frame
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
-from idbpd.experiment.provenance import parameters_of
-from idbpd.experiment.stage import Stage
-from idbpd.experiment.thresholds import thresholds_of
+from idbpd.experiment.records.provenance import parameters_of
+from idbpd.experiment.solving.checkpoints import Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget, Timed
+from idbpd.experiment.solving.endings import say_how_it_ended
+from idbpd.experiment.solving.history import history_frame
+from idbpd.experiment.solving.stage import Stage
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD
 from idbpd.optim.restricted_oracle import RestrictedOracle

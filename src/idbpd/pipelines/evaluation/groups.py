@@ -7,13 +7,10 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
-from idbpd.experiment.calibration import weights_alone
-from idbpd.experiment.network import trained_network
-from idbpd.experiment.parameters import ModelParameters, ProblemParameters, SplitParameters
-from idbpd.experiment.problem import criteria_of
+from idbpd.experiment.limits.calibration import weights_alone
 from idbpd.experiment.shown import name_of, written
-from idbpd.mtl import HEADLINE, GroupQuality, MultiTaskData, measure_constant_by_group, measure_groups
-from idbpd.pipelines.evaluation.compared import ALONE, EQUAL
+from idbpd.mtl import HEADLINE, GroupQuality, measure_constant_by_group, measure_groups
+from idbpd.pipelines.evaluation.compared import ALONE, EQUAL, Assessment
 from idbpd.pipelines.evaluation.tables import CONSTANT, OWN
 
 MODELS = (OWN, EQUAL, ALONE, CONSTANT)
@@ -26,15 +23,11 @@ LOSS = "mean_loss"
 
 
 def compare_groups(
-    train: MultiTaskData,
-    test: MultiTaskData,
     weights: dict[str, Tensor],
     unconstrained_weights: dict[str, Tensor],
     equal_weights: dict[str, Tensor],
     single_task_weights: dict[str, Tensor],
-    model: ModelParameters,
-    problem: ProblemParameters,
-    split: SplitParameters,
+    assessment: Assessment,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Loss and first measure of every model, group by group, and the worst groups as they are printed.
 
@@ -42,13 +35,13 @@ def compare_groups(
     group is served better, or whether that is chance. All is about the test part; where no data were held out, about
     the training data. Both tables are empty if no task has a worst case over groups.
     """
-    data, criteria = test if split.test_fraction > 0 else train, criteria_of(problem)
+    train, data, criteria = assessment.train, assessment.parts[assessment.judged], assessment.criteria
     grouped = [task for task in data.tasks if task.groups is not None]
     if not grouped:
         return pd.DataFrame(columns=COLUMNS), pd.DataFrame(columns=[WHAT, "rows"])
 
     def measured(of: dict[str, Tensor]) -> dict[str, dict[str, GroupQuality]]:
-        return measure_groups(trained_network(model, train, of), data, criteria)
+        return measure_groups(assessment.network(of), data, criteria)
 
     priority = train.priority.name
     by_model = {OWN: measured(weights), EQUAL: measured(equal_weights)}

@@ -1,4 +1,4 @@
-"""Bins of a histogram of losses that shows something, however far the losses are spread."""
+"""Bins for a histogram of losses that can be read however far the losses are spread."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from idbpd.experiment.network import trained_network
-from idbpd.experiment.parameters import ModelParameters, ProblemParameters, SplitParameters
+from idbpd.experiment.parameters import ModelParameters, ProblemParameters
 from idbpd.experiment.problem import criteria_of
 from idbpd.experiment.quality_metrics import quality_metrics
 from idbpd.experiment.shown import loss_unit
@@ -16,7 +16,7 @@ from idbpd.mtl import (
     measure_constant,
     sample_losses,
 )
-from idbpd.pipelines.evaluation.compared import Rivals, measure_rivals, measured_on, parts_of
+from idbpd.pipelines.evaluation.compared import Assessment, Rivals, measure_rivals
 from idbpd.pipelines.evaluation.figures import draw_losses_by_task, draw_weights_by_task
 from idbpd.pipelines.evaluation.summary import summary_table
 from idbpd.pipelines.evaluation.tables import CONSTANT, OWN, Measured, comparison_table, label_table
@@ -24,30 +24,18 @@ from idbpd.pipelines.evaluation.verdicts import verdict_table
 
 
 def compare(
-    train: MultiTaskData,
-    test: MultiTaskData,
-    weights: dict[str, Tensor],
-    unconstrained_weights: dict[str, Tensor],
-    equal_weights: dict[str, Tensor],
-    single_task_weights: dict[str, Tensor],
-    fixed_weights: dict[str, Tensor],
-    certificate: dict[str, Any],
-    model: ModelParameters,
-    problem: ProblemParameters,
-    split: SplitParameters,
+    weights: dict[str, Tensor], rivals: Rivals, certificate: dict[str, Any], assessment: Assessment
 ) -> tuple[dict[str, float], pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The quality of the model as metrics, and next to others: in short, in full, label by label, and in sentences.
 
     The others are the models without limits and a constant guess. Where no data were held out, all is measured on the
     training data alone, and named so.
     """
-    parts, criteria = parts_of(train, test, split), criteria_of(problem)
-    network = trained_network(model, train, weights)
-    rivals = Rivals(unconstrained_weights, equal_weights, single_task_weights, fixed_weights)
+    train, criteria = assessment.train, assessment.criteria
     measured: Measured = {
-        OWN: measured_on(network, parts, criteria),
-        **measure_rivals(rivals, model, train, parts, criteria),
-        CONSTANT: measure_constant(train, parts, criteria),
+        OWN: assessment.measured(weights),
+        **measure_rivals(rivals, assessment),
+        CONSTANT: measure_constant(train, assessment.parts, criteria),
     }
     return (
         quality_metrics(measured[OWN], certificate),
@@ -58,25 +46,16 @@ def compare(
     )
 
 
-def draw_loss_distribution(
-    train: MultiTaskData,
-    test: MultiTaskData,
-    weights: dict[str, Tensor],
-    certificate: dict[str, Any],
-    model: ModelParameters,
-    problem: ProblemParameters,
-    split: SplitParameters,
-) -> Figure:
+def draw_loss_distribution(weights: dict[str, Tensor], certificate: dict[str, Any], assessment: Assessment) -> Figure:
     """How the losses of the samples are distributed, on both parts, with the thresholds."""
-    network = trained_network(model, train, weights)
-    criteria, parts = criteria_of(problem), parts_of(train, test, split)
+    network, criteria, parts = assessment.network(weights), assessment.criteria, assessment.parts
     losses = {part: sample_losses(network, data, criteria) for part, data in parts.items()}
     worst_cases = {
         part: {task: criteria(parts[part][task]).worst(values).value.item() for task, values in by_task.items()}
         for part, by_task in losses.items()
     }
     limits = {task: record["threshold"] for task, record in certificate["tasks"].items()}
-    units = {task.name: loss_unit(criteria(task).loss) for task in train.tasks}
+    units = {task.name: loss_unit(criteria(task).loss) for task in assessment.train.tasks}
     return draw_losses_by_task(losses, worst_cases, limits, units)
 
 

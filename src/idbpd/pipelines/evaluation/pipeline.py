@@ -2,12 +2,13 @@
 
 from kedro.pipeline import Node, Pipeline
 
-from idbpd.experiment.certify import certify
 from idbpd.experiment.export import export
 from idbpd.experiment.headline import overview, state_verdict
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.node_inputs import EXPERIMENT, Unbundled
 from idbpd.pipelines.evaluation.figures import draw_kkt_curves
 from idbpd.pipelines.evaluation.groups import compare_groups
+from idbpd.pipelines.evaluation.hardest_samples import hardest_samples
 from idbpd.pipelines.evaluation.nodes import (
     compare,
     draw_loss_distribution,
@@ -15,6 +16,15 @@ from idbpd.pipelines.evaluation.nodes import (
 )
 from idbpd.pipelines.evaluation.page import write_report
 from idbpd.pipelines.evaluation.worst_case_study import study_worst_case
+
+# The inputs of `idbpd.pipelines.evaluation.compared.Assessment`.
+ASSESSMENT = {
+    "train": "train",
+    "test": "test",
+    "model": "params:model",
+    "problem": "problem",
+    "split": "params:split",
+}
 
 
 def create_pipeline() -> Pipeline:
@@ -41,36 +51,28 @@ def create_pipeline() -> Pipeline:
             ),
             Node(state_verdict, inputs=["certificate", "quality"], outputs="headline", name="state_verdict"),
             Node(
-                compare,
+                Unbundled(compare),
                 inputs={
-                    "train": "train",
-                    "test": "test",
                     "weights": "weights",
                     "unconstrained_weights": "unconstrained_weights",
                     "equal_weights": "equal_weights",
                     "single_task_weights": "single_task_weights",
                     "fixed_weights": "fixed_weights",
                     "certificate": "certificate",
-                    "model": "params:model",
-                    "problem": "problem",
-                    "split": "params:split",
+                    **ASSESSMENT,
                 },
                 outputs=["quality", "summary", "comparison", "label_quality", "verdicts"],
                 name="compare",
             ),
             Node(overview, inputs=["certificate", "quality"], outputs="overview", name="overview"),
             Node(
-                compare_groups,
+                Unbundled(compare_groups),
                 inputs={
-                    "train": "train",
-                    "test": "test",
                     "weights": "weights",
                     "unconstrained_weights": "unconstrained_weights",
                     "equal_weights": "equal_weights",
                     "single_task_weights": "single_task_weights",
-                    "model": "params:model",
-                    "problem": "problem",
-                    "split": "params:split",
+                    **ASSESSMENT,
                 },
                 outputs=["group_quality", "worst_groups"],
                 name="compare_groups",
@@ -88,8 +90,8 @@ def create_pipeline() -> Pipeline:
                 name="draw_kkt_curves",
             ),
             Node(
-                draw_loss_distribution,
-                inputs=["train", "test", "weights", "certificate", "params:model", "problem", "params:split"],
+                Unbundled(draw_loss_distribution),
+                inputs={"weights": "weights", "certificate": "certificate", **ASSESSMENT},
                 outputs="loss_distribution",
                 name="draw_loss_distribution",
             ),
@@ -100,23 +102,20 @@ def create_pipeline() -> Pipeline:
                 name="draw_worst_case_weights",
             ),
             Node(
-                study_worst_case,
+                Unbundled(study_worst_case),
                 inputs={
                     "table": "table",
                     "rows": "rows",
-                    "train": "train",
-                    "test": "test",
                     "encoding": "encoding",
                     "weights": "weights",
                     "certificate": "certificate",
-                    "model": "params:model",
-                    "problem": "problem",
-                    "split": "params:split",
+                    **ASSESSMENT,
                     "evaluation": "params:evaluation",
                 },
                 outputs=["worst_case_study", "standing"],
                 name="study_worst_case",
             ),
+            Node(hardest_samples, inputs="worst_case_study", outputs="hardest_samples", name="hardest_samples"),
             Node(
                 write_report,
                 inputs={

@@ -1,4 +1,4 @@
-"""What a later comparison needs to know of a run: which samples it was judged on, by what, and what chance can do.
+"""What a later comparison needs to know of a run: the samples it was judged on, the measures, and their spread.
 
 It has no rows of the table: the samples are known by a hash, and their losses by how much each twentieth of the samples
 moves the measures (`idbpd.mtl.chance`). Two runs with the same hash can be compared in pairs.
@@ -32,7 +32,7 @@ def standing_of(
 
 
 def _sha256(rows: NDArray[np.int64], targets: Tensor) -> str:
-    """SHA-256 of row numbers and targets. Other columns to predict from are allowed: comparing them is worth while."""
+    """SHA-256 of row numbers and targets. Features do not count: runs with other features may be compared."""
     digest = hashlib.sha256(np.ascontiguousarray(rows, dtype="<i8").tobytes())
     digest.update(np.ascontiguousarray(targets.cpu().numpy(), dtype="<f4").tobytes())
     return digest.hexdigest()

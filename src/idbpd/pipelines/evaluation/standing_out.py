@@ -12,8 +12,8 @@ from idbpd.experiment.features import encoded, feature_names
 
 SHOWN = 8
 SAMPLE = 20_000  # rows, of a table that is larger than memory
-FEWEST = 5  # samples on either side: fewer have no deviation to speak of
-ERROR = 0.05  # that any column at all is named by chance
+FEWEST = 5  # samples on either side: the deviation of fewer says little
+ERROR = 0.05  # the chance that a column is named although no column stands out
 
 
 def standing_out(

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from idbpd.experiment.limits.thresholds import GUESSING
 from idbpd.experiment.shown import name_of, written, written_of
-from idbpd.experiment.thresholds import GUESSING
 from idbpd.mtl import HEADLINE, TaskQuality, is_better
 from idbpd.mtl.chance import WORST_CASE, is_surely_better
 from idbpd.pipelines.evaluation.tables import CONSTANT, OWN, Measured, keeps, priority_of

@@ -10,15 +10,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.held_out import BOOTSTRAP_SEED, CONFIDENCE
-from idbpd.experiment.network import trained_network
-from idbpd.experiment.parameters import ModelParameters, ProblemParameters, SplitParameters
-from idbpd.experiment.problem import criteria_of
-from idbpd.mtl import Criterion, MultiTaskData, Task
+from idbpd.experiment.limits.held_out import BOOTSTRAP_SEED, CONFIDENCE
+from idbpd.mtl import Criterion, Task
 from idbpd.mtl.bounds import worst_case_bound
 from idbpd.mtl.quality import task_logits
 from idbpd.mtl.worst_cases import GroupMixture
-from idbpd.pipelines.evaluation.compared import parts_of
+from idbpd.pipelines.evaluation.compared import Assessment
 from idbpd.pipelines.evaluation.loss_bins import loss_bins
 from idbpd.pipelines.evaluation.parameters import EvaluationParameters
 from idbpd.pipelines.evaluation.sample_words import answer_in_words, pictured, raw_columns, truth_in_words
@@ -43,22 +40,18 @@ class Measured(NamedTuple):
 def study_worst_case(
     table: TaskTable,
     rows: dict[str, Tensor],
-    train: MultiTaskData,
-    test: MultiTaskData,
     encoding: dict[str, Any],
     weights: dict[str, Tensor],
     certificate: dict[str, Any],
-    model: ModelParameters,
-    problem: ProblemParameters,
-    split: SplitParameters,
     evaluation: EvaluationParameters,
+    assessment: Assessment,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the report shows of single samples, as plain data, and what later comparisons need, without any sample.
 
     Both are about the test part, or else about the training part.
     """
-    network, criteria = trained_network(model, train, weights), criteria_of(problem)
-    parts = parts_of(train, test, split)
+    network, criteria, parts = assessment.network(weights), assessment.criteria, assessment.parts
+    train, judged = assessment.train, assessment.judged
     with torch.no_grad():  # not around the network's construction, which checks that it can be trained
         measured = {
             part: {
@@ -69,7 +62,6 @@ def study_worst_case(
             }
             for part, data in parts.items()
         }
-    judged = list(parts)[-1]
     where = Where(table, rows[judged].numpy(), encoding, evaluation.hardest_samples)
     found, standing = {}, {}
     for task in train.tasks:

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from idbpd.experiment.checkpoints import Checkpointing
-from idbpd.experiment.constrained_training import Names, Trained, train_under_limits
-from idbpd.experiment.durable_solve import Budget
-from idbpd.experiment.endings import say_how_it_ended
 from idbpd.experiment.fixed_weights import task_weights, with_fixed_weights
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.method_parameters import MethodsParameters
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
-from idbpd.experiment.provenance import parameters_of
-from idbpd.experiment.stage import Stage
-from idbpd.experiment.thresholds import thresholds_of
+from idbpd.experiment.records.provenance import parameters_of
+from idbpd.experiment.solving.checkpoints import Checkpointing
+from idbpd.experiment.solving.constrained_training import Names, Trained, train_under_limits
+from idbpd.experiment.solving.durable_solve import Budget
+from idbpd.experiment.solving.endings import say_how_it_ended
+from idbpd.experiment.solving.stage import Stage
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import IDBPD
 from idbpd.pipelines.frontier.limits import limits_at
@@ -27,7 +27,7 @@ Weights = dict[str, Tensor]
 
 
 class Ground(NamedTuple):
-    """What all models of a front stand on: one task has priority, and calibration found what the others can reach."""
+    """What all models of a front share: the data, the task with priority, and the calibration of the others."""
 
     train: MultiTaskData
     test: MultiTaskData

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from idbpd.experiment.thresholds import Promise
+from idbpd.experiment.limits.thresholds import Promise
 
 
 def limits_at(threshold: Mapping[str, Any], slack: float) -> dict[str, Any]:

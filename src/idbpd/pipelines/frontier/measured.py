@@ -7,14 +7,14 @@ import pandas as pd
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.calibration import weights_alone
-from idbpd.experiment.certify import certify
 from idbpd.experiment.export import export
+from idbpd.experiment.limits.calibration import weights_alone
+from idbpd.experiment.limits.certify import certify
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import SplitParameters
 from idbpd.experiment.problem import criteria_of
 from idbpd.experiment.quality_metrics import quality_metrics
-from idbpd.experiment.tracked_point import TrackedPoint
+from idbpd.experiment.tracked.point import TrackedPoint
 from idbpd.mtl import Task, TaskQuality, measure_quality
 from idbpd.mtl.drawn_quality import DrawnQuality, draw_quality, standard_error
 from idbpd.pipelines.frontier.choice import Candidate, recommended

@@ -8,16 +8,16 @@ import pandas as pd
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.calibration import calibrate
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.content_store import ContentStore
+from idbpd.experiment.limits.calibration import calibrate
 from idbpd.experiment.method_parameters import DEFAULT_METHODS, MethodsParameters
 from idbpd.experiment.parameters import CalibrationParameters, SplitParameters, TrainingParameters
 from idbpd.experiment.problem import Experiment
-from idbpd.experiment.provenance import require_same
+from idbpd.experiment.records.content_store import ContentStore
+from idbpd.experiment.records.provenance import require_same
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.table_split import split as split_table
-from idbpd.experiment.tracked_point import TrackedPoint
+from idbpd.experiment.tracked.point import TrackedPoint
 from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.frontier.fronts import Front, Ground, Trainer
 from idbpd.pipelines.frontier.measured import Exporter, measure_front

@@ -10,7 +10,7 @@ BY_MODEL = ["model", "slack", "weight"]
 
 
 def summarise(frontier: pd.DataFrame) -> pd.DataFrame:
-    """A row per model: the priority task on unseen data with standard errors, and the others relative to alone."""
+    """A row per model: the priority task on unseen data, with standard errors, and the others relative to alone."""
     fronts = [front for _, front in frontier.groupby("priority", sort=False)]
     rows = []
     for front in fronts:

@@ -27,7 +27,7 @@ class ScoringModel(Protocol):
 
 
 def score(features_to_score: FeatureFile, scoring_model: ScoringModel) -> pd.DataFrame:
-    """The answers for every row of the file, in its order; a column of the model may be away, but not all of them."""
+    """The answers for every row of the file, in its order; columns of the model may be missing, but not all of them."""
     rows, name, columns = features_to_score.frame, features_to_score.origin.name, scoring_model.columns
     given, needed = set(rows.columns), set(columns)
     if not given & needed:

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from idbpd.experiment.benchmark_results import BenchmarkCell
+from idbpd.experiment.tracked.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.curves import curve
 from idbpd.pipelines.report.looks import look_of, methods_in, title
 from idbpd.pipelines.report.profile import TESTS, profiles

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from idbpd.experiment.benchmark_results import BenchmarkCell
 from idbpd.experiment.page.curve_chart import Axis, Curve, Panel, curve_section, series
 from idbpd.experiment.page.document import contents, document, opening
 from idbpd.experiment.page.interval_chart import Bar, interval_chart
 from idbpd.experiment.page.judged_limit import verdict_heading
 from idbpd.experiment.page.markup import Markup, element, figure, grid, listed, section, table
+from idbpd.experiment.tracked.benchmark_results import BenchmarkCell
 from idbpd.mtl.chance import WORST_CASE
 from idbpd.pipelines.report.curves import curve
 from idbpd.pipelines.report.looks import title

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import numpy as np
 import pandas as pd
 
-from idbpd.experiment.benchmark_results import BenchmarkCell
+from idbpd.experiment.tracked.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report import words
 from idbpd.pipelines.report.claims import FEASIBLE, PAPER, judged
 from idbpd.pipelines.report.figures import EXPERIMENTS

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
-from idbpd.experiment.benchmark_results import BenchmarkCell
+from idbpd.experiment.tracked.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report.tables import as_frame
 
 PROBLEM = ["dataset", "setting", "seed"]
@@ -72,7 +72,7 @@ def _duel(table: pd.DataFrame, best: str, rival: str, comparisons: int) -> Duel:
 
 
 def _is_lower(one: float, other: float) -> bool:
-    """Lower by more than what does not count."""
+    """Lower by more than a difference that does not count."""
     if not math.isfinite(one):
         return False
     return other - one > max(1e-4, 1e-3 * abs(one)) if math.isfinite(other) else True

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from idbpd.experiment.benchmark_results import BenchmarkCell
+from idbpd.experiment.tracked.benchmark_results import BenchmarkCell
 
 GROUP = ["dataset", "setting", "method"]
 

@@ -15,7 +15,7 @@ from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError
 from idbpd.exit_codes import EXIT_CODES
 from idbpd.experiment.parameters import ModelParameters
-from idbpd.experiment.provenance import code_sha256, installed_packages
+from idbpd.experiment.records.provenance import code_sha256, installed_packages
 from idbpd.pipelines.reproduction.differences import first_difference, other_conditions
 from idbpd.pipelines.reproduction.program_copy import RAW_DATA, copy_program
 from idbpd.redaction import is_hidden

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from idbpd.experiment.provenance import code_sha256
+from idbpd.experiment.records.provenance import code_sha256
 
 # What a repetition must not share with the project: results, code, configuration and git history.
 NOT_SHARED = {".git", "data", "conf", "src"}

@@ -6,7 +6,7 @@ import pandas as pd
 from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
-from idbpd.experiment.calibration import weights_alone
+from idbpd.experiment.limits.calibration import weights_alone
 from idbpd.experiment.network import trained_network
 from idbpd.experiment.parameters import ModelParameters, ProblemParameters
 from idbpd.experiment.problem import criteria_of

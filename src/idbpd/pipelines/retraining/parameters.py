@@ -7,7 +7,7 @@ from pydantic import create_model
 from idbpd.pipelines.retraining.gates import GATES, GateOptions
 
 
-def _composed() -> Any:
+def composed_options() -> Any:
     """A block that is the options of each gate, and so can be handed to each."""
     kinds = tuple(gate.options for gate in GATES if gate.options is not GateOptions)
     names = [name for kind in kinds for name in kind.model_fields]
@@ -17,7 +17,7 @@ def _composed() -> Any:
     return create_model("_GateOptions", __base__=kinds or GateOptions)
 
 
-_AllOptions: Any = _composed()
+_AllOptions: Any = composed_options()
 
 
 class RetrainParameters(_AllOptions):  # type: ignore[misc]  # the fields are those of the gates

@@ -1,5 +1,14 @@
 """Several tracked runs on one page: which is best, whether that is more than chance, and what differs."""
 
-from idbpd.pipelines.run_comparison.pipeline import create_pipeline
+from typing import TYPE_CHECKING
+
+from idbpd.lazy_names import names_from
+
+if TYPE_CHECKING:
+    from idbpd.pipelines.run_comparison.pipeline import create_pipeline
 
 __all__ = ["create_pipeline"]
+
+__getattr__ = names_from(
+    __name__, {"create_pipeline": "pipeline"}
+)  # the parameters are checked before torch is imported

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from idbpd.experiment.page.curve_chart import series
-from idbpd.experiment.tracked_run import TrackedRun
+from idbpd.experiment.tracked.run import TrackedRun
 
 LETTERS = "ABCDEFGHIJ"
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from idbpd.errors import ConfigurationError
-from idbpd.experiment.tracked_run import TrackedRun, TrackedRuns
+from idbpd.experiment.tracked.run import TrackedRun, TrackedRuns
 from idbpd.pipelines.run_comparison.marks import Marked, marked
 from idbpd.pipelines.run_comparison.page.write import write_comparison
 from idbpd.pipelines.run_comparison.parameters import CompareParameters

@@ -10,17 +10,17 @@ from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.durable_solve import Budget, Timed
-from idbpd.experiment.endings import say_how_it_ended
 from idbpd.experiment.fixed_weights import with_fixed_weights
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
-from idbpd.experiment.provenance import parameters_of
+from idbpd.experiment.records.provenance import parameters_of
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget, Timed
+from idbpd.experiment.solving.endings import say_how_it_ended
+from idbpd.experiment.solving.stage import Stage
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.stage import Stage
-from idbpd.experiment.thresholds import thresholds_of
-from idbpd.experiment.validation import Parts, divided_again
+from idbpd.experiment.splitting.validation import Parts, divided_again
 from idbpd.mtl import MultiTaskData, own_parameters
 from idbpd.optim import IDBPD
 from idbpd.optim.restricted_oracle import RestrictedOracle
@@ -42,8 +42,9 @@ def train_unconstrained(
 ) -> dict[str, Tensor]:
     """The weights that the priority task alone would choose, with heads for the other tasks.
 
-    It is what the limits cost, and what they prevent. The priority task leaves the heads of the others untrained, and
-    to compare with those would be unfair. So they are trained afterwards, on what the priority task made of the rest.
+    The comparison shows what the limits cost, and what they prevent. Training for the priority task leaves the heads of
+    the others untrained, and a comparison with those would be unfair. So they are trained afterwards; the rest of the
+    network stays as the priority task made it.
     """
     built = experiment.build(train, train.priority.name, {})
     made_with = {**experiment.made_with, **parameters_of("training", training)}
@@ -148,7 +149,7 @@ def _without_limits(
 def _with_trained_heads(
     stage: Stage, weights: dict[str, Tensor], built: BuiltProblem, training: TrainingParameters, experiment: Experiment
 ) -> dict[str, Tensor]:
-    """The weights with what the priority task does not depend on trained for the other tasks, the rest as it is."""
+    """The weights after training only those that the priority task does not depend on, for the other tasks."""
     data = built.data
     own = own_parameters(built.network, data.features, data.position(data.priority.name))
     served = [data.tasks[at].name for at in own.tasks]

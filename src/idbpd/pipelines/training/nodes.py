@@ -5,12 +5,11 @@ from typing import Any
 
 from torch import Tensor
 
-from idbpd.experiment.checkpoints import NO_CHECKPOINTS, Checkpointing
-from idbpd.experiment.constrained_training import Names, Trained, train_under_limits
 from idbpd.experiment.method_parameters import DEFAULT_METHODS, MethodsParameters
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import Experiment, protected
-from idbpd.experiment.provenance import require_same
+from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
+from idbpd.experiment.solving.constrained_training import Names, Trained, train_as_calibrated
 from idbpd.mtl import MultiTaskData
 
 logger = logging.getLogger(__name__)
@@ -28,8 +27,8 @@ def train_constrained(
     methods: MethodsParameters = DEFAULT_METHODS,
 ) -> Trained:
     """The weights under the constraint, the history of the run by step, when each step was done, and how it ended."""
-    require_same(threshold["made_with"], experiment.made_with, "threshold", "calibrate")
     for name, sentence in protected(train, experiment.problem).items():
         logger.info("the worst case of the %s task protects %s", name, sentence)
-    start = calibrated_weights if training.start == "calibrated" else None
-    return train_under_limits(NAMES, train, threshold, start, training, methods, experiment, checkpointing)
+    return train_as_calibrated(
+        NAMES, train, threshold, calibrated_weights, training, methods, experiment, checkpointing
+    )

@@ -1,4 +1,4 @@
-"""The best fixed weights of the tasks' mean losses: what a practitioner does today, who has limits but no constraints.
+"""The best fixed weights of the tasks' mean losses: the usual way to meet limits without constrained optimisation.
 
 Each weight of a sweep is trained on one part of the training rows and measured on the other.
 """
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from idbpd.experiment.checkpoints import Checkpointing
-from idbpd.experiment.durable_solve import Budget
 from idbpd.experiment.fixed_weights import task_weights, with_fixed_weights
 from idbpd.experiment.problem import Experiment, criteria_of, weights_of
-from idbpd.experiment.provenance import parameters_of
+from idbpd.experiment.records.provenance import parameters_of
+from idbpd.experiment.solving.checkpoints import Checkpointing
+from idbpd.experiment.solving.durable_solve import Budget
+from idbpd.experiment.solving.stage import Stage
 from idbpd.experiment.splitting.fingerprint import parts_sha256
-from idbpd.experiment.stage import Stage
-from idbpd.experiment.validation import Parts
+from idbpd.experiment.splitting.validation import Parts
 from idbpd.optim import IDBPD
 from idbpd.pipelines.training.parameters import ComparisonParameters
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from idbpd.baselines import make_method
 from idbpd.errors import ConfigurationError, DataError
-from idbpd.experiment.history import history_frame
+from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.parameters import (
     CalibrationParameters,
     FeatureParameters,
@@ -17,9 +17,9 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
 )
 from idbpd.experiment.problem import Experiment
-from idbpd.experiment.progress import Progress
-from idbpd.experiment.provenance import differences, parameters_of, require_same
-from idbpd.experiment.thresholds import thresholds_of
+from idbpd.experiment.records.provenance import differences, parameters_of, require_same
+from idbpd.experiment.solving.history import history_frame
+from idbpd.experiment.solving.progress import Progress
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import Record, Solution, solve
 from idbpd.pipelines.tuning.parameters import TuningParameters

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ class Candidate(NamedTuple):
 
     @property
     def measured(self) -> dict[str, Any]:
-        """What people read of it, as plain data."""
+        """What the record of the search shows of it, as plain data."""
         return {name: value for name, value in self._asdict().items() if name != "pseudo_values"}
 
     @property
@@ -33,10 +33,19 @@ class Candidate(NamedTuple):
         """The mean of these shares: tasks with losses of different size count the same. Less is better."""
         return sum(self.ratios.values()) / len(self.ratios)
 
+    def no_worse_than_guesses(self, tasks: Collection[str]) -> "Candidate":
+        """The same, but that some tasks, where they are worse than a constant guess, are as bad as one."""
+        worse = {task for task in tasks if 1 < self.ratios[task] < math.inf}
+        losses = {task: self.guesses[task] if task in worse else loss for task, loss in self.worst_case_losses.items()}
+        values = {
+            task: [0.0] * len(of_task) if task in worse else of_task for task, of_task in self.pseudo_values.items()
+        }
+        return self._replace(worst_case_losses=losses, pseudo_values=values)
+
     def score_error(self, other: "Candidate") -> float:
         """The standard error of the difference to the score of another candidate on the same validation part.
 
-        Tasks share samples in ways that are not known here, so that their errors may all go the same way.
+        Tasks share samples, so their errors may all go the same way: they are added without a gain from averaging.
         """
         errors = [
             _standard_error([ours - theirs for ours, theirs in zip(values, other.pseudo_values[task], strict=True)])
@@ -48,7 +57,7 @@ class Candidate(NamedTuple):
 
 
 def _standard_error(values: list[float]) -> float:
-    """Of the mean; 0 where nothing is known of it."""
+    """The standard error of the mean; 0 if it is not known."""
     finite = all(math.isfinite(value) for value in values)
     return statistics.stdev(values) / math.sqrt(len(values)) if finite and len(values) > 1 else 0.0
 

@@ -4,8 +4,9 @@ Without decay, a strong solver learns the noise of the training data. With too m
 worst cases on the validation part are least.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
+from idbpd.experiment.limits.thresholds import GUESSING
 from idbpd.pipelines.weight_decay.candidate import Candidate
 
 # Scores that differ by less than this share count as equal,
@@ -23,19 +24,31 @@ def explore(
 
     More decay closes the gap to unseen data, but less is learnt. So results get worse on both sides of the best. Where
     nothing has been better than a constant guess yet, more decay is tried all the same: it ends at such a guess.
+
+    A decay that is too large for a task leaves nothing but such a guess, and so do its neighbours: all are as good. So
+    less decay is tried as long as models say no more than a guess.
     """
     numbers = sorted(set(grid))
     middle = len(numbers) // 2 if first is None else numbers.index(first)
     tried = [attempt(numbers[middle])]
-    for way in (numbers[middle + 1 :], numbers[:middle][::-1]):
-        for number in way:
-            best = least(tried)
-            tried.append(attempt(number))
-            if least(tried) is best and (best.score < 1 or number < best.weight_decay):
-                break
-        if least(tried) is not tried[0]:
-            break  # the other way is worse
+    for number in numbers[middle + 1 :]:
+        best = least(tried)
+        tried.append(attempt(number))
+        if least(tried) is best and best.score < 1:
+            break
+    if least(tried) is not tried[0] and not _says_nothing(tried[0]):
+        return tried  # the other way is worse
+    for number in numbers[:middle][::-1]:
+        best = least(tried)
+        tried.append(attempt(number))
+        if least(tried) is best and not _says_nothing(tried[-1]):
+            break
     return sorted(tried)
+
+
+def _says_nothing(candidate: Candidate) -> bool:
+    """Whether it is as good as a constant guess in all tasks; one that learnt noise is worse."""
+    return all(GUESSING <= ratio <= 1 + AS_GOOD for ratio in candidate.ratios.values())
 
 
 def choose(candidates: Sequence[Candidate]) -> Candidate:
@@ -46,6 +59,18 @@ def choose(candidates: Sequence[Candidate]) -> Candidate:
         key=lambda candidate: candidate.weight_decay,
         default=best,
     )
+
+
+def choose_for_training(candidates: Sequence[Candidate], learnable: Collection[str]) -> Candidate:
+    """The choice for all tasks together, of which some limited ones can be learnt alone (``learnable``).
+
+    Such a task counts as a guess where it is worse than one. The search has no limits, and limited tasks have more
+    weight in it than in training: there, a rare event learnt so much noise that the best decay was one with which the
+    other tasks learnt nothing. A task that cannot be learnt counts in full: its limit is that of a guess, and no model
+    that learns noise keeps it on unseen data.
+    """
+    chosen = choose([one.no_worse_than_guesses(learnable) for one in candidates])
+    return next(one for one in candidates if one.weight_decay == chosen.weight_decay)
 
 
 def least(candidates: Sequence[Candidate]) -> Candidate:

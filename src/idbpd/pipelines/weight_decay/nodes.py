@@ -9,15 +9,16 @@ from torch import Tensor
 
 from idbpd.datasets.table import TaskTable
 from idbpd.errors import DataError
-from idbpd.experiment.calibration import ALL_TASKS, joined_by_task
-from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.parameters import ProblemParameters, TrainingParameters
+from idbpd.experiment.limits.calibration import ALL_TASKS, joined_by_task
+from idbpd.experiment.limits.thresholds import GUESSING
+from idbpd.experiment.parameters import ProblemParameters, TrainingParameters, WeightDecaySearchParameters
+from idbpd.experiment.records.content_store import ContentStore
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.thresholds import GUESSING
-from idbpd.experiment.validation import WeightDecaySearchParameters, parts_to_choose_on
+from idbpd.experiment.splitting.validation import parts_to_choose_on
 from idbpd.mtl import MultiTaskData
 from idbpd.pipelines.weight_decay.candidate import Candidate
-from idbpd.pipelines.weight_decay.search import Found, Search, UnsettledExperiment
+from idbpd.pipelines.weight_decay.choice import choose_for_training
+from idbpd.pipelines.weight_decay.search import Search, SearchResult, UnsettledExperiment
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +54,9 @@ def settle_weight_decay(
     search = Search(rules, parts, unsettled, training.tolerance, weight_decay_cache)
     together = search.of([task.name for task in parts.fit.tasks])
     by_task = {task.name: search.of([task.name], together) for task in parts.fit.limited}
-    chosen = together.chosen
     alone = {task: found.chosen for task, found in by_task.items()}
+    learnable = {task for task, candidate in alone.items() if candidate.score < GUESSING}
+    chosen = choose_for_training(together.candidates, learnable)
     kept = together.kept + sum(found.kept for found in by_task.values())
     logger.info(
         "weight decay %g (%s): worst-case losses on a validation part as shares of a constant guess's: %s; "
@@ -77,11 +79,14 @@ def settle_weight_decay(
         "curve": _curve(together),
         "curves_alone": {task: _curve(found) for task, found in by_task.items()},
     }
-    weights = {ALL_TASKS: together.chosen_weights, **{task: found.chosen_weights for task, found in by_task.items()}}
+    weights = {
+        ALL_TASKS: together.weights[chosen.weight_decay],
+        **{task: found.chosen_weights for task, found in by_task.items()},
+    }
     return problem.with_weight_decay(chosen.weight_decay, numbers), choice, joined_by_task(weights)
 
 
-def _curve(found: Found) -> list[dict[str, Any]]:
+def _curve(found: SearchResult) -> list[dict[str, Any]]:
     return [{**candidate.measured, "ratios": candidate.ratios} for candidate in found.candidates]
 
 

@@ -9,21 +9,22 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from idbpd.experiment.compute_parameters import ComputeParameters
-from idbpd.experiment.content_store import ContentStore
-from idbpd.experiment.devices import resolve_device
+from idbpd.experiment.limits.thresholds import GUESSING
+from idbpd.experiment.machine.devices import resolve_device
 from idbpd.experiment.network import build_network
 from idbpd.experiment.node_inputs import Bundle
 from idbpd.experiment.parameters import (
     ModelParameters,
     ProblemSettings,
     Seed,
+    WeightDecaySearchParameters,
 )
 from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
-from idbpd.experiment.progress import Progress
-from idbpd.experiment.provenance import code_sha256, surroundings, tensors_sha256
+from idbpd.experiment.records.content_store import ContentStore
+from idbpd.experiment.records.provenance import code_sha256, surroundings, tensors_sha256
+from idbpd.experiment.solving.progress import Progress
 from idbpd.experiment.splitting.fingerprint import parts_sha256
-from idbpd.experiment.thresholds import GUESSING
-from idbpd.experiment.validation import Parts, WeightDecaySearchParameters
+from idbpd.experiment.splitting.validation import Parts
 from idbpd.mtl import Criteria, guess_loss, sample_losses
 from idbpd.mtl.bounds.jackknife import pseudo_values, random_blocks
 from idbpd.optim import IDBPD, solve
@@ -58,7 +59,7 @@ class UnsettledExperiment(Bundle):
         return Experiment(self.model, problem, self.compute, self.seed, fingerprint)
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """The candidates, by weight decay, their weights, and how many of them an earlier run had tried."""
 
     candidates: list[Candidate]
@@ -96,7 +97,7 @@ class Search:
     tolerance: float
     cache: ContentStore | None
 
-    def of(self, tasks: Sequence[str], together: Found | None = None) -> Found:
+    def of(self, tasks: Sequence[str], together: SearchResult | None = None) -> SearchResult:
         """The numbers of the grid that are worth a try for these tasks together.
 
         The search for a task alone begins where that of all tasks ``together`` ended.
@@ -130,7 +131,7 @@ class Search:
 
         first = None if together is None else together.chosen.weight_decay
         candidates = explore(self.parameters.grid, attempt, first)
-        return Found(candidates, {number: weights for number, (_, weights) in reached.items()}, len(kept))
+        return SearchResult(candidates, {number: weights for number, (_, weights) in reached.items()}, len(kept))
 
     def _try(
         self, experiment: Experiment, tasks: Sequence[str], start: dict[str, Tensor] | None, steps: int

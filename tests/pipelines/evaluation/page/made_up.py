@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from idbpd.experiment.node_warnings import NodeWarnings
+from idbpd.experiment.records.node_warnings import NodeWarnings
 from idbpd.pipelines.evaluation.groups import COLUMNS
 from idbpd.pipelines.evaluation.page import write_report
 from idbpd.pipelines.evaluation.verdicts import BETTER, GUESS
@@ -32,7 +32,10 @@ CERTIFICATE: dict[str, Any] = {
     "reason": "all KKT residuals are within the tolerance",
     "tasks": {LIMITED: {"threshold": 0.7, "constraint": -0.05, "multiplier": 0.2}},
     "protects": {PRIORITY: "whatever 80 % of the 400 samples counts: the mean loss", LIMITED: "the mean loss"},
-    "held_out": {"confidence": 0.95, "verdict": "BROKEN", "holds": False, "tasks": {LIMITED: JUDGED}},
+    "held_out": {
+        **{"confidence": 0.95, "verdict": "BROKEN", "holds": False, "tasks": {LIMITED: JUDGED}},
+        "guesses": {PRIORITY: 1.1, LIMITED: 9.0},
+    },
 }
 THRESHOLD: dict[str, Any] = {"tasks": {LIMITED: {"limit": None, "slack": 0.1, "least_room": 0.01, "threshold": 0.7}}}
 OUTCOME: dict[str, Any] = {

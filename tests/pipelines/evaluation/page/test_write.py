@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from idbpd.experiment.node_warnings import NodeWarnings
+from idbpd.experiment.records.node_warnings import NodeWarnings
 from idbpd.pipelines.evaluation.groups import COLUMNS
 from idbpd.pipelines.evaluation.verdicts import BETTER, BROKEN, GAIN
 from tests.pipelines.evaluation.page.made_up import CERTIFICATE, PARAMETERS, STUDIED, STUDY, judged, page

@@ -12,9 +12,9 @@ from idbpd.pipelines.evaluation.page.facts import Facts
 POINTS = 200  # of a curve: more than a panel has pixels for
 TIMES = {"step": "step", "seconds": "time in s"}
 RESIDUALS = {
-    "stationarity": "how far the weights are from where no step makes the objective better under the limits",
+    "stationarity": "how far the weights are from a point where no small step improves the objective within the limits",
     "infeasibility": "by how much the worst limit is violated on the training data",
-    "slackness": "how far multiplier and limit are from one of them being zero",
+    "slackness": "zero where every limit is either exactly reached or has the multiplier zero",
 }
 
 

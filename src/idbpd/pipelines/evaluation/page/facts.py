@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from idbpd.experiment.node_warnings import NodeWarning
 from idbpd.experiment.page.judged_limit import Limit, limit_of, verdict_of
+from idbpd.experiment.records.node_warnings import NodeWarning
 from idbpd.mtl.chance import WORST_CASE
 from idbpd.pipelines.evaluation.tables import OWN
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from idbpd.experiment.node_warnings import BEFORE
 from idbpd.experiment.page.markup import Markup, element, joined, listed, section
+from idbpd.experiment.records.node_warnings import BEFORE
 from idbpd.pipelines.evaluation.page.facts import THIS, Facts
 from idbpd.pipelines.evaluation.tables import OWN
 from idbpd.pipelines.evaluation.verdicts import GUESS

@@ -1,13 +1,16 @@
 """The first screen: what was asked, the verdict, and what to do next."""
 
+import math
+
+from idbpd.experiment.headline import found_of_priority
+from idbpd.experiment.limits.thresholds import Promise
 from idbpd.experiment.page.judged_limit import NOT_CHECKED, SYMBOLS, Limit, css_of, verdict_heading
 from idbpd.experiment.page.markup import Markup, counted, element, joined, listed, name, text
 from idbpd.experiment.shown import name_of, written
-from idbpd.experiment.thresholds import Promise
 from idbpd.mtl import is_better
 from idbpd.mtl.bounds import Verdict
 from idbpd.pipelines.evaluation.compared import ALONE
-from idbpd.pipelines.evaluation.page.facts import Facts
+from idbpd.pipelines.evaluation.page.facts import THIS, Facts
 
 ALL_OF_IT = 0.9  # a larger reserve is hardly a tighter limit
 TITLES = {
@@ -77,11 +80,20 @@ def verdict_box(facts: Facts) -> Markup:
     return element(
         "section",
         heading,
-        listed((_reason(facts, task) for task in facts.limited), "reasons"),
+        listed([_priority(facts), *(_reason(facts, task) for task in facts.limited)], "reasons"),
         element("p", element("strong", "What to do next: "), joined(next_steps(facts), " "), class_="next"),
         class_=f"verdict {kind}",
         aria_labelledby="verdict-title",
     )
+
+
+def _priority(facts: Facts) -> Markup:
+    """How good the model is in what matters most."""
+    own = facts.models(facts.priority)[THIS]
+    known = {measure: value for measure, value in own.items() if not math.isnan(value)}  # others are for other kinds
+    found = found_of_priority(facts.held_out, facts.priority, known)
+    mark = element("span", element("span", "★ ", aria_hidden="true"), "PRIORITY", class_="mark first")
+    return joined([mark, " ", element("strong", name(facts.priority)), f": {found}."])
 
 
 def _reason(facts: Facts, task: str) -> Markup:

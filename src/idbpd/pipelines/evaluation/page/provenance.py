@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import idbpd
-from idbpd.experiment.execution import commit_of, whole_command
 from idbpd.experiment.page.markup import Markup, details, element, section, table
+from idbpd.experiment.records.execution import commit_of, whole_command
 from idbpd.pipelines.evaluation.page.facts import Facts
 from idbpd.redaction import redact
 

@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel
 
-from idbpd.experiment.node_warnings import NodeWarnings
 from idbpd.experiment.page.document import contents, document
 from idbpd.experiment.page.document import opening as opening_of_page
 from idbpd.experiment.page.markup import Markup, element, grid, joined, name
+from idbpd.experiment.records.node_warnings import NodeWarnings
 from idbpd.pipelines.evaluation.page import (
     choices,
     course,

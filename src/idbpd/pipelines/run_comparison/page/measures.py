@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from idbpd.experiment.page.markup import Markup, element, name, section, table
 from idbpd.experiment.shown import name_of, written
-from idbpd.experiment.tracked_run import OWN
+from idbpd.experiment.tracked.run import OWN
 from idbpd.mtl import is_better
 from idbpd.pipelines.run_comparison.marks import Marked
 from idbpd.pipelines.run_comparison.page.runs import key

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from idbpd.experiment.page.document import contents, document, opening
 from idbpd.experiment.page.markup import Markup, element, grid, joined, name, section
-from idbpd.experiment.tracked_run import TrackedRun
+from idbpd.experiment.tracked.run import TrackedRun
 from idbpd.pipelines.run_comparison.marks import Marked
 from idbpd.pipelines.run_comparison.page.course import course
 from idbpd.pipelines.run_comparison.page.measures import measures

@@ -1,0 +1,1 @@
+"""How this machine computes: devices, threads, and whether repeatably."""

@@ -1,0 +1,1 @@
+"""What pipelines hand to tracking, and what tracking hands back to them."""

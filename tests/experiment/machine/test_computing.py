@@ -1,0 +1,69 @@
+"""The number of threads is what was asked for, whatever OpenMP was told by the environment."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from idbpd.experiment.machine.computing import computing
+from idbpd.experiment.machine.thread_team import is_dynamic, most_threads, set_dynamic
+
+ASK = """
+from idbpd.experiment.machine.computing import computing
+from idbpd.experiment.machine.thread_team import is_dynamic
+import torch
+before = is_dynamic()
+with computing({threads!r}, deterministic=True):
+    print(before, is_dynamic(), torch.get_num_threads())
+assert is_dynamic() == before
+"""
+
+
+@pytest.mark.parametrize(
+    ("threads", "environment", "told"),
+    [
+        (2, {"OMP_DYNAMIC": "true"}, "True False 2"),
+        ("auto", {"OMP_DYNAMIC": "true", "OMP_NUM_THREADS": "2"}, "True False 2"),
+        # Fewer threads than asked for are what the run says that it had.
+        (2, {"OMP_THREAD_LIMIT": "1"}, "False False 1"),
+    ],
+)
+def test_the_load_of_the_machine_has_no_say(threads: int | str, environment: dict[str, str], told: str) -> None:
+    if most_threads() is None:
+        pytest.skip("torch has no OpenMP library of its own here")
+    done = subprocess.run(
+        [sys.executable, "-c", ASK.format(threads=threads)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == told
+
+
+def test_afterwards_all_is_as_before() -> None:
+    if most_threads() is None:
+        pytest.skip("torch has no OpenMP library of its own here")
+    before = torch.get_num_threads(), is_dynamic()
+    try:
+        set_dynamic(dynamic=True)
+        with computing(1, deterministic=False):
+            assert (torch.get_num_threads(), is_dynamic()) == (1, False)
+        assert (torch.get_num_threads(), is_dynamic()) == (before[0], True)
+    finally:
+        set_dynamic(dynamic=before[1])
+
+
+def test_products_of_float32_are_not_rounded_to_fewer_bits() -> None:
+    """Torch's own default rounds convolutions on CUDA to TF32; a person may have asked for more of it."""
+    products = (torch.backends.cuda.matmul, torch.backends.cudnn.conv)  # type: ignore[attr-defined]
+    before = [product.fp32_precision for product in products]
+    try:
+        torch.backends.cuda.matmul.fp32_precision = "tf32"
+        with computing(1, deterministic=False):
+            assert [product.fp32_precision for product in products] == ["ieee", "ieee"]
+        assert [product.fp32_precision for product in products] == ["tf32", before[1]]
+    finally:
+        torch.backends.cuda.matmul.fp32_precision = before[0]
