@@ -11,6 +11,7 @@ fine-tuning. Results that are in the file already are not made again, so that a 
 """
 
 import argparse
+import itertools
 import json
 import logging
 import time
@@ -22,6 +23,7 @@ import torch
 from benchmarks.energy_figure import draw, print_table
 from benchmarks.magnitude_pruning import magnitude_pruned
 from benchmarks.real_tables import table_of
+from benchmarks.small_pictures import small_pairs
 from benchmarks.unseen_data import parameters, sampled
 from torch import Tensor
 
@@ -61,6 +63,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "lenet": {"type": "benchmarks.small_convolutions.SmallLeNet"},
 }
 OURS, RIVAL = "budget", "magnitude"
+PICTURES = {"multi_mnist_14": "mnist", "multi_fashion_14": "fashion-mnist"}  # data sets with small pictures
 
 
 class Ground(NamedTuple):
@@ -77,10 +80,21 @@ class Ground(NamedTuple):
     energy: EnergyParameters
 
 
-def prepared(dataset: str, network: str, seed: int, steps: int, rows: int) -> Ground:
+class Size(NamedTuple):
+    """How large a measurement is."""
+
+    rows: int
+    test_fraction: float | None  # None: that of the product
+    steps: int  # of calibration, dense training and fine-tuning
+    weight_decay: float | None  # None: chosen on a validation part
+
+
+def prepared(dataset: str, network: str, seed: int, size: Size) -> Ground:
     """Split, choose the weight decay, calibrate, and train the dense model."""
-    given = parameters()
-    table = sampled(table_of(dataset), rows)
+    given, (rows, test_fraction, steps, weight_decay) = parameters(), size
+    given["problem"] |= {} if weight_decay is None else {"weight_decay": weight_decay}
+    given["split"] |= {} if test_fraction is None else {"test_fraction": test_fraction}
+    table = small_pairs(PICTURES[dataset], rows) if dataset in PICTURES else sampled(table_of(dataset), rows)
     settings = ProblemSettings.model_validate(given["problem"])
     model = ModelParameters(**{**given["model"], **NETWORKS[network]})
     compute = ComputeParameters(**given["compute"])
@@ -174,37 +188,40 @@ def measured(ground: Ground, weights: Mapping[str, Tensor], budget: float) -> di
 def main() -> None:
     """Measure what is missing, print the table, and draw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--datasets", nargs="*", default=["multi_digits", "multi_mnist", "multi_fashion"])
+    parser.add_argument("--datasets", nargs="*", default=["multi_digits", *PICTURES])
     parser.add_argument("--networks", nargs="+", default=["mlp"], choices=NETWORKS)
     parser.add_argument("--budgets", nargs="+", type=float, default=list(BUDGETS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--steps", type=int, default=1000, help="of calibration, dense training and fine-tuning")
     parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--test-fraction", type=float, help="default: that of the product")
+    parser.add_argument("--weight-decay", type=float, help="default: chosen on a validation part, as by the product")
     parser.add_argument("--save", type=Path, required=True)
     parser.add_argument("--draw", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
     rows: list[dict[str, Any]] = json.loads(arguments.save.read_text()) if arguments.save.exists() else []
-    for dataset in arguments.datasets:
-        for network in arguments.networks:
-            for seed in arguments.seeds:
-                what = {"dataset": dataset, "network": network, "seed": seed}
-                missing = [
-                    (budget, method)
-                    for budget in arguments.budgets
-                    for method in (OURS, RIVAL)
-                    if not _has(rows, {**what, "budget": budget, "method": method})
-                ]
-                if missing:
-                    ground = prepared(dataset, network, seed, arguments.steps, arguments.rows)
-                for budget, method in missing:
-                    begin = time.perf_counter()
-                    found = (within_budget if method == OURS else by_magnitude)(ground, budget)
-                    key = {**what, "budget": budget, "method": method}
-                    rows.append({**key, "seconds": time.perf_counter() - begin, **found})
-                    arguments.save.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-                    print(_line(rows[-1]), flush=True)
+    size = Size(arguments.rows, arguments.test_fraction, arguments.steps, arguments.weight_decay)
+    # Seed by seed, so that a run that is stopped has as many seeds of each kind.
+    kinds = itertools.product(arguments.seeds, arguments.datasets, arguments.networks)
+    for seed, dataset, network in kinds:
+        what = {"dataset": dataset, "network": network, "seed": seed}
+        missing = [
+            (budget, method)
+            for budget in arguments.budgets
+            for method in (OURS, RIVAL)
+            if not _has(rows, {**what, "budget": budget, "method": method})
+        ]
+        if missing:
+            ground = prepared(dataset, network, seed, size)
+        for budget, method in missing:
+            begin = time.process_time()
+            found = (within_budget if method == OURS else by_magnitude)(ground, budget)
+            key = {**what, "budget": budget, "method": method}
+            rows.append({**key, "seconds": time.process_time() - begin, **found})
+            arguments.save.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+            print(_line(rows[-1]), flush=True)
     print_table(rows)
     if arguments.draw:
         draw(rows, arguments.draw)

@@ -1,12 +1,17 @@
 """A problem in some of its variables."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from idbpd.optim import IDBPD, Constraint, Oracle, Problem, Status, solve
+from idbpd.optim.initial_metric import LayeredMetric, LayerMetric
 from idbpd.optim.inner.autograd_oracle import AutogradOracle
 from idbpd.optim.layout import flatten
+from idbpd.optim.oracle import Evaluation
 from idbpd.optim.restricted_oracle import RestrictedOracle
+from idbpd.optim.state_file import load_state, save_state
 
 CENTRE = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
 CURVATURE = torch.tensor([1.0, 1.0, 3.0, 1.0], dtype=torch.float64)
@@ -14,12 +19,15 @@ X = torch.tensor([9.0, -1.0, 9.0, 5.0], dtype=torch.float64)
 PLACES = torch.tensor([0, 2])
 
 
-def _oracle() -> Oracle:
+def _problem() -> Problem:
     """A weighted distance to a centre, with a sum of three variables at most 2."""
-    problem = Problem(
+    return Problem(
         objective=lambda x: CURVATURE @ (x - CENTRE) ** 2, constraints=[Constraint(lambda x: x[0] + x[1] + x[2] - 2)]
     )
-    return AutogradOracle(problem, flatten(X)[1])
+
+
+def _oracle() -> Oracle:
+    return AutogradOracle(_problem(), flatten(X)[1])
 
 
 def test_values_and_gradients_are_those_of_the_whole_problem() -> None:
@@ -49,3 +57,39 @@ def test_the_solution_leaves_the_other_variables_where_they_are() -> None:
     assert restricted.whole(solution.x["own"]).tolist() == pytest.approx([0.25, -1.0, 2.75, 5.0], abs=1e-6)
     assert solution.multipliers.tolist() == pytest.approx([1.5], abs=1e-6)
     assert X.tolist() == [9.0, -1.0, 9.0, 5.0]
+
+
+class _Informed(AutogradOracle):
+    """It knows its curvature, which couples the variables in pairs."""
+
+    def initial_metric(self, x: torch.Tensor) -> LayeredMetric:
+        right = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=x.dtype)
+        return LayeredMetric((LayerMetric(0, 2, 2, None, right),))
+
+    def metric_at(self, evaluation: Evaluation, multipliers: torch.Tensor) -> LayeredMetric:
+        assert len(evaluation.x) == len(X)
+        assert len(multipliers) == 1
+        return self.initial_metric(evaluation.x)
+
+
+def test_the_metric_is_that_of_the_whole_problem_between_the_places() -> None:
+    whole = _Informed(_problem(), flatten(X)[1])
+    metric = whole.initial_metric(X)
+    full = metric.apply(torch.eye(4, dtype=torch.float64))
+    for places in ([0, 1], [0, 2], [1]):
+        at = torch.tensor(places)
+        restricted = RestrictedOracle(whole, X, at, preconditioner=True)
+        found = restricted.initial_metric(X[at])
+        assert found is not None
+        assert torch.equal(found.apply(torch.eye(len(places), dtype=torch.float64)), full[at][:, at])
+
+
+def test_a_solve_with_the_metric_goes_on_from_a_file_to_the_same_point(tmp_path: Path) -> None:
+    whole = _Informed(_problem(), flatten(X)[1])
+    plain, informed = (RestrictedOracle(whole, X, PLACES, preconditioner=known) for known in (False, True))
+    assert plain.initial_metric(X[PLACES]) is None
+    expected = solve(plain, X[PLACES], IDBPD(), max_steps=200, tolerance=1e-9)
+    state = solve(informed, X[PLACES], IDBPD(), max_steps=2, tolerance=1e-9).state
+    save_state(state, tmp_path / "state")
+    found = solve(informed, X[PLACES], IDBPD(), max_steps=200, tolerance=1e-9, state=load_state(tmp_path / "state"))
+    assert torch.allclose(found.x, expected.x, atol=1e-7)

@@ -18,11 +18,13 @@ from torch import Tensor
 
 from idbpd.energy.hardware import Counts, Hardware, counted
 from idbpd.energy.layers import Layer
-from idbpd.energy.sparsity import measure, slope
+from idbpd.energy.sparsity import bend, measure, slope
+from idbpd.energy.stretched_metric import StretchedMetric
 from idbpd.errors import ConfigurationError
 from idbpd.optim import Oracle
 from idbpd.optim.bounds import Bounds
-from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers
+from idbpd.optim.initial_metric import InitialMetric
+from idbpd.optim.oracle import AscentSteps, Evaluation, Gradients, Maximisers, PreconditionedOracle
 
 SHARES = "shares of weights"  # the name of S in the point of the solver
 
@@ -85,13 +87,23 @@ class EnergyModel:
 class EnergyConstrained:
     """The problem of ``inner`` under an energy budget. Its constraints come first, then layers, then the energy."""
 
-    def __init__(self, inner: Oracle, model: EnergyModel, budget: float, delta: float, like: Tensor) -> None:
+    def __init__(
+        self,
+        inner: Oracle,
+        model: EnergyModel,
+        budget: float,
+        delta: float,
+        like: Tensor,
+        around: Tensor | None = None,
+    ) -> None:
         """``budget`` is in picojoules, ``delta`` the size at which a weight counts as half a weight.
 
-        ``like`` has the length, the precision and the device of a flat point of ``inner``.
+        ``like`` has the length, the precision and the device of a flat point of ``inner``. ``around`` are multipliers
+        of all constraints, on the host, as far as they are known from a similar problem: for the metric at the start.
         """
         self._inner, self._model, self._budget, self._delta = inner, model, budget, delta
         self._length = len(like)
+        self._around = torch.zeros(self.constraint_count, dtype=torch.float64) if around is None else around
         self._last: tuple[Tensor, Evaluation] | None = None
         self._places = [layer.places.to(like.device) for layer in model.layers]
         # What a weight of each layer costs by the table, in units of the budget.
@@ -152,6 +164,31 @@ class EnergyConstrained:
         per_share = self._model.of_weight @ worst.cpu() * self._model.sizes / self._budget
         g[-1, length:] = per_share.to(g)
         return Gradients(f, g)
+
+    @torch.no_grad()
+    def initial_metric(self, x: Tensor) -> InitialMetric | None:
+        """What the other problem knows about its curvature at ``x``, and what the measures bend there.
+
+        The Lagrangian is nearly linear in the levels.
+        """
+        if not isinstance(self._inner, PreconditionedOracle):
+            return None
+        weights, of_inner = x[: self._length], self._inner.constraint_count
+        inner = self._inner.evaluate(weights, self._inner.start(weights))
+        known = self._inner.metric_at(inner, self._around[:of_inner])
+        if known is None:
+            known = self._inner.initial_metric(weights)
+        if known is None:
+            return None
+        bends = torch.zeros_like(weights)
+        for at, places in enumerate(self._places):
+            factor = (self._around[of_inner + at] * self._prices[at]).item()
+            bends[places] = factor * bend(weights[places], self._delta).abs()
+        return StretchedMetric.with_curvature(known, bends)
+
+    def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:  # noqa: ARG002
+        """That of the start stays. Taken again every 20 steps, it cost twice as many evaluations."""
+        return None
 
     def _inner_at(self, evaluation: Evaluation) -> Evaluation:
         """The evaluation of the other problem is kept: its oracle may not have to pass the data again."""

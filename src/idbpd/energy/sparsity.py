@@ -36,6 +36,12 @@ def slope(weights: Tensor, delta: float) -> Tensor:
     return (2 * delta**2 * exact / (exact.square() + delta**2).square()).to(weights.dtype)
 
 
+def bend(weights: Tensor, delta: float) -> Tensor:
+    """The second derivative of `measure` in each weight, in the precision of the weights."""
+    squares = weights.to(torch.float64).square()
+    return (2 * delta**2 * (delta**2 - 3 * squares) / (squares + delta**2).pow(3)).to(weights.dtype)
+
+
 def schedule(first: float, last: float, stages: int) -> list[float]:
     """The widths of the stages, from ``first`` to ``last``, each the same share of the one before.
 

@@ -18,6 +18,10 @@ class InitialMetric(Protocol):
         """H0 v for every row v; nothing waits for the device."""
         ...
 
+    def diagonal(self, like: Tensor) -> Tensor:
+        """The diagonal of H0, for points like ``like``."""
+        ...
+
 
 class LayerMetric(NamedTuple):
     """H0 in the weights of one layer, (outputs, inputs) row by row in the flat vector, and in its bias."""
@@ -43,6 +47,18 @@ class LayerMetric(NamedTuple):
         if self.bias is not None:
             into[:, self.bias : self.bias + self.outputs] = table[:, :, -1]
 
+    def write_diagonal(self, into: Tensor) -> None:
+        """Write this layer's part of the diagonal of H0."""
+        rows, columns = self.outputs, self.inputs + (self.bias is not None)
+        right, left = (
+            into.new_ones(size) if side is None else side.diagonal() if side.dim() == 2 else side
+            for side, size in ((self.right, columns), (self.left, rows))
+        )
+        table = left.unsqueeze(1) * right
+        into[self.begin : self.begin + rows * self.inputs] = table[:, : self.inputs].flatten()
+        if self.bias is not None:
+            into[self.bias : self.bias + rows] = table[:, -1]
+
 
 class LayeredMetric(NamedTuple):
     """H0 layer by layer; the identity in all other variables."""
@@ -55,3 +71,32 @@ class LayeredMetric(NamedTuple):
         for layer in self.layers:
             layer.apply(vectors, result)
         return result
+
+    def diagonal(self, like: Tensor) -> Tensor:
+        """The diagonal of H0."""
+        result = torch.ones_like(like)
+        for layer in self.layers:
+            layer.write_diagonal(result)
+        return result
+
+
+class RestrictedMetric(NamedTuple):
+    """H0 in some of the variables: the part of another H0 that is between them.
+
+    The curvature of a problem in these variables alone is a part of the other curvature, and this is no inverse of it,
+    but it is positive definite and has the scales right.
+    """
+
+    whole: InitialMetric
+    places: Tensor  # of the variables in the vectors of the other metric
+    length: int  # of those vectors
+
+    def apply(self, vectors: Tensor) -> Tensor:
+        """H0 v for every row v."""
+        whole = vectors.new_zeros((len(vectors), self.length))
+        whole[:, self.places] = vectors
+        return self.whole.apply(whole)[:, self.places]
+
+    def diagonal(self, like: Tensor) -> Tensor:
+        """The diagonal of H0."""
+        return self.whole.diagonal(like.new_ones(self.length))[self.places]

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from idbpd.optim.initial_metric import LayeredMetric, LayerMetric
+from idbpd.optim.initial_metric import LayeredMetric, LayerMetric, RestrictedMetric
 from idbpd.optim.kinks.bundle import Bundle
 from idbpd.optim.kkt import Residuals
 from idbpd.optim.method import Iterate, Status, Verdict
@@ -49,7 +49,7 @@ def register(kind: type[Any]) -> type[Any]:
 _OURS: tuple[type[Any], ...] = (
     *(RunState, Best, History, Iterate, Evaluation, Gradients, Maximisers, Residuals, Verdict, Status),
     *(IDBPDState, Phase, EvaluatedPoint, MetricGradients, Metric, Penalty, RestorationMemory, SpeculativeTrial),
-    *(Bundle, Algorithm1State, Scaling, LayeredMetric, LayerMetric),
+    *(Bundle, Algorithm1State, Scaling, LayeredMetric, LayerMetric, RestrictedMetric),
 )
 for _kind in _OURS:
     register(_kind)

@@ -20,9 +20,9 @@ from idbpd.optim.quasi_newton.lbfgs import Metric
 
 # Of corrections in both directions; from then on variables are only held, so that it ends. On the
 # bank one is enough in nine of ten cases, and four in all but one.
-_ROUNDS = 12
+ROUNDS = 12
 _MOST_ROUNDS = 60  # if even that goes on: the step is then cut off at the bounds, and the search judges it
-_ROUNDING = 64 * torch.finfo(torch.float64).eps  # share of two terms that cancel: what presses less presses nothing
+ROUNDING = 64 * torch.finfo(torch.float64).eps  # share of two terms that cancel: what presses less presses nothing
 
 Dual = Callable[[Tensor, Tensor], Tensor]  # from inner products and values of the rows, to their weights
 
@@ -38,11 +38,14 @@ class BoundedStep(NamedTuple):
     bent: float  # <d, B d> / 2t
 
 
-class _Held(NamedTuple):
+class Held(NamedTuple):
+    """Which variables are held at a bound."""
+
     at_low: Tensor
     at_high: Tensor
 
-    def same(self, other: "_Held") -> bool:
+    def same(self, other: "Held") -> bool:
+        """Whether both hold the same variables at the same bounds."""
         return bool(((self.at_low == other.at_low) & (self.at_high == other.at_high)).all())
 
 
@@ -71,8 +74,8 @@ class BoundedSteps:
         upper = torch.cat([S @ S.T / self._scale, lower], dim=1)
         self._middle = torch.cat([upper, torch.cat([lower.T, -torch.diag(metric.cross.diagonal())], dim=1)])
         sides = bounds.sides(x)
-        self._held = _Held(sides.at_low & (pressing > 0), sides.at_high & (pressing < 0))
-        self._face: tuple[_Held, _Face] | None = None
+        self._held = Held(sides.at_low & (pressing > 0), sides.at_high & (pressing < 0))
+        self._face: tuple[Held, _Face] | None = None
 
     def minimise(self, t: float, values: Tensor, dual: Dual) -> BoundedStep:
         """The step for a length of arc ``t`` and the rows' ``values``, on the host."""
@@ -83,10 +86,10 @@ class BoundedSteps:
             is_free = ~(held.at_low | held.at_high)
             # Where nothing is held, d = -t H v, and B d is known without B.
             bend = -pressing if bool(is_free.all()) else self._curved(d) / t
-            slack = _ROUNDING * (pressing.abs() + bend.abs())
+            slack = ROUNDING * (pressing.abs() + bend.abs())
             pressing = pressing + bend
-            may_leave = rounds < _ROUNDS
-            following = _Held(
+            may_leave = rounds < ROUNDS
+            following = Held(
                 (is_free & (d < self._low - self._noise)) | (held.at_low & ((pressing > -slack) | (not may_leave))),
                 (is_free & (d > self._high + self._noise)) | (held.at_high & ((pressing < slack) | (not may_leave))),
             )
@@ -106,7 +109,7 @@ class BoundedSteps:
         there = (x + step.d.to(x)).clamp(min=low, max=high)
         return torch.where(step.d <= self._low, low, torch.where(step.d >= self._high, high, there))
 
-    def _on_face(self, t: float, values: Tensor, dual: Dual, held: _Held) -> tuple[Tensor, Tensor, Tensor]:
+    def _on_face(self, t: float, values: Tensor, dual: Dual, held: Held) -> tuple[Tensor, Tensor, Tensor]:
         """The minimiser with some variables held, its weights and the inner products that gave them."""
         face = self._face_of(held)
         at_bounds = torch.where(held.at_low, self._low, torch.where(held.at_high, self._high, 0.0))
@@ -119,7 +122,7 @@ class BoundedSteps:
         weights = dual(face.gram, values + shift)
         return at_bounds - t * (weights.to(moved) @ face.rows + moved), weights, face.gram
 
-    def _face_of(self, held: _Held) -> _Face:
+    def _face_of(self, held: Held) -> _Face:
         if self._face is not None and self._face[0].same(held):
             return self._face[1]
         is_free = ~(held.at_low | held.at_high)

@@ -2,8 +2,10 @@
 
 from torch import Tensor
 
+from idbpd.optim.device_reads import number
 from idbpd.optim.initial_metric import InitialMetric
 from idbpd.optim.oracle import Evaluation, Oracle, PreconditionedOracle, bounds_of
+from idbpd.optim.quasi_newton.few_bounds import MOST
 from idbpd.optim.quasi_newton.lbfgs import Metric
 
 # Steps after which H0 is asked for again, first after half as many. It takes inverses as
@@ -12,8 +14,11 @@ REFRESH_EVERY = 20
 
 
 def metric_to_begin_with(oracle: Oracle, x: Tensor) -> InitialMetric | None:
-    """H0 at the start. Within bounds the free variables would need the inverse of a part of it: there is none."""
-    if not isinstance(oracle, PreconditionedOracle) or bounds_of(oracle) is not None:
+    """H0 at the start. Where many variables have bounds, steps need the inverse of a part of it: there is none."""
+    if not isinstance(oracle, PreconditionedOracle):
+        return None
+    bounds = bounds_of(oracle)
+    if bounds is not None and number((bounds.low.isfinite() | bounds.high.isfinite()).sum()) > MOST:
         return None
     return oracle.initial_metric(x)
 

@@ -25,15 +25,7 @@ from idbpd.optim.device_reads import is_here, truth
 from idbpd.optim.kinks.bundle import Bundle, bundle_at, is_linear
 from idbpd.optim.kinks.peaks import tracked, with_peaks
 from idbpd.optim.method import Iterate, Verdict
-from idbpd.optim.oracle import (
-    CurvedOracle,
-    Evaluation,
-    Gradients,
-    Oracle,
-    PeakOracle,
-    TermOracle,
-    bounds_of,
-)
+from idbpd.optim.oracle import CurvedOracle, Evaluation, Gradients, Oracle, PeakOracle, TermOracle, bounds_of
 from idbpd.optim.paper.algorithm1 import Algorithm1
 from idbpd.optim.paper.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.quasi_newton.arc_search import Found, MissingRow, Start, Unbounded, search

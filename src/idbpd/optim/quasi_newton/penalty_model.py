@@ -30,6 +30,7 @@ from idbpd.optim.qp.active_set import (
 )
 from idbpd.optim.qp.few_unknowns import MOST_UNKNOWNS, minimise_few
 from idbpd.optim.quasi_newton.bounded_steps import BoundedStep, BoundedSteps
+from idbpd.optim.quasi_newton.few_bounds import FewBoundedSteps
 
 # Share of the terms of a sum that its rounding may be: each product rounds once, and a model has a few dozen of them.
 _ROUNDINGS = 64 * torch.finfo(torch.float64).eps
@@ -58,7 +59,7 @@ class PenaltyModel(NamedTuple):
     terms: tuple[int, ...]  # of the rows: 0 for the objective, 1 + i for constraint i
     objective: float  # a: 1, or 0 when only the violation is minimised
     equalities: int = 0  # how many rows, the last ones, are of equalities
-    bounded: BoundedSteps | None = None  # how to keep bounds on x, where there are any
+    bounded: BoundedSteps | FewBoundedSteps | None = None  # how to keep bounds on x, where there are any
 
     @property
     def objective_rows(self) -> int:

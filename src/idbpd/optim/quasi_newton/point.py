@@ -14,6 +14,7 @@ from idbpd.optim.kkt import Residuals, best_multipliers, lagrangian_gradient, re
 from idbpd.optim.oracle import Evaluation, Gradients, sizes
 from idbpd.optim.qp.active_set import minimise_signed
 from idbpd.optim.quasi_newton.bounded_steps import BoundedSteps
+from idbpd.optim.quasi_newton.few_bounds import FewBoundedSteps
 from idbpd.optim.quasi_newton.lbfgs import LearntMetric, Metric, without_pairs
 from idbpd.optim.quasi_newton.merit import value_errors
 from idbpd.optim.quasi_newton.penalty_model import PenaltyModel, violation
@@ -160,11 +161,17 @@ def model_at(
     bounds: Bounds | None = None,
 ) -> PenaltyModel:
     """The model at a point: one row per term, or the rows of a bundle. ``margin`` (c,) is as in the model."""
-    equalities, bounded = point.evaluation.equalities, None
+    equalities = point.evaluation.equalities
+    bounded: BoundedSteps | FewBoundedSteps | None = None
     if bounds is not None:
         pressing = lagrangian_gradient(point.gradients, point.multipliers)
         basis = point.gradients.rows if bundle is None else bundle.gradients
-        bounded = BoundedSteps(point.evaluation.x, bounds, in_metric.metric, basis, pressing)
+        x, metric = point.evaluation.x, in_metric.metric
+        if metric.initial is None:
+            bounded = BoundedSteps(x, bounds, metric, basis, pressing)
+        else:
+            rows = in_metric.rows if bundle is None else metric.apply(basis)
+            bounded = FewBoundedSteps(x, bounds, metric, basis, rows, pressing)
     none = torch.zeros(1, dtype=torch.float64)
     margins = torch.cat([none, margin])
     if bundle is None:

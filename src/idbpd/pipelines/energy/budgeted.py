@@ -67,6 +67,7 @@ class _Run:
         self._train, self._thresholds, self._energy = train, thresholds, energy
         self._experiment, self._checkpointing = experiment, checkpointing
         self._stages: list[dict[str, Any]] = []
+        self._multipliers: Tensor | None = None  # of the stage before
         self._frames: list[pd.DataFrame] = []
 
     def along_the_schedule(self, start: Mapping[str, Tensor]) -> Budgeted:
@@ -99,13 +100,15 @@ class _Run:
         number = len(self._stages) + 1
         names = [*self._thresholds, *(layer.name for layer in model.layers), ENERGY]
         like = flat({name: tensor for name, tensor in point.items() if name != SHARES})
-        oracle = EnergyConstrained(built.oracle, model, model.budget(self._energy.budget), width, like)
+        budget = model.budget(self._energy.budget)
+        oracle = EnergyConstrained(built.oracle, model, budget, width, like, self._multipliers)
         made_with = {**self._experiment.made_with, **parameters_of("energy", self._energy)}
         title = f"energy, stage {number}"
         timed = Stage(f"energy_stage_{number}", title, made_with, self._checkpointing).solve(
             built._replace(oracle=oracle), self._thresholds, point, Budget(steps, self._energy.tolerance), IDBPD()
         )
         solution = timed.solution
+        self._multipliers = solution.multipliers.cpu()
         self._frames.append(_continued(history_frame(solution, names), self._frames))
         self._stages.append(
             {"width": width, "seconds": timed.total_seconds, "dtype": str(like.dtype), **_ending(solution, names)}

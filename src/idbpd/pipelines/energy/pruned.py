@@ -56,7 +56,7 @@ def without_dead_units(built: BuiltProblem, x: Tensor) -> Tensor:
 
 def fine_tune(stage: Stage, built: BuiltProblem, x: Tensor, thresholds: Mapping[str, float], budget: Budget) -> Timed:
     """Train the weights that are not zero; all others stay at zero. The solution is the whole point."""
-    restricted = RestrictedOracle(built.oracle, x, x.nonzero().flatten())
+    restricted = RestrictedOracle(built.oracle, x, x.nonzero().flatten(), preconditioner=True)
     start = {LEFT: x[x != 0]}
     timed = stage.solve(built._replace(oracle=restricted), thresholds, start, budget, IDBPD())
     whole = shaped(restricted.whole(weights_of(timed.solution)[LEFT]), built)
