@@ -29,7 +29,7 @@ class Costs(NamedTuple):
     M. Horowitz, Computing's energy problem (and what we can do about it), ISSCC 2014: floating-point multiplication
     3.7 and addition 0.9; a cache of 8 KB 10 for 64 bits, so 5 for a word; DRAM 1300 to 2600 for 64 bits. For a word of
     DRAM this is 640, as in S. Han, J. Pool, J. Tran and W. Dally, Learning both weights and connections for efficient
-    neural networks, NIPS 2015, table 1.
+    neural networks, NIPS 2015, figure 1.
     """
 
     multiply: float = 3.7

@@ -187,7 +187,9 @@ class EnergyConstrained:
         return StretchedMetric.with_curvature(known, bends)
 
     def metric_at(self, evaluation: Evaluation, multipliers: Tensor) -> InitialMetric | None:  # noqa: ARG002
-        """That of the start stays. Taken again every 20 steps, it cost twice as many evaluations."""
+        """That of the start stays. Known after ten steps, and taken again every 20, it cost 1667 evaluations, not 710
+        (multi_digits, one seed).
+        """
         return None
 
     def _inner_at(self, evaluation: Evaluation) -> Evaluation:
