@@ -218,7 +218,7 @@ def _kinks(solved: Callable[[Kink, Sequence[float]], Outcome]) -> Iterator[tuple
 
 def _infeasible() -> Iterator[tuple[str, Small]]:
     for name, (problem, least) in INFEASIBLE.items():
-        for i, start in enumerate(([2, 1], [-5, 0.5], [0, 0])):
+        for i, start in enumerate(([2.0, 1.0], [-5.0, 0.5], [0.0, 0.0])):
             yield f"{name}-{i}", Small(2, partial(_found_infeasible, problem, least, start))
 
 

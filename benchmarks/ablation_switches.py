@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ from idbpd.optim.qp import few_unknowns
 from idbpd.optim.quasi_newton import (
     arc_search,
     bounded_steps,
+    few_bounds,
     known_metric,
     lbfgs,
     merit,
@@ -87,7 +89,8 @@ class Off:
                     self.attribute(holder, label, instead)
 
 
-class Expression(NamedTuple):
+@dataclass(frozen=True)
+class Expression:
     """An expression of a function with another one in its place."""
 
     owner: ModuleType | type
@@ -107,7 +110,8 @@ class Expression(NamedTuple):
         off.text(self.owner, self.name, self.old, f"{weigh}(lambda: ({self.old}), lambda: ({self.new}))")
 
 
-class Instead(NamedTuple):
+@dataclass(frozen=True)
+class Instead:
     """A function with another one in its place."""
 
     owner: ModuleType | type
@@ -185,6 +189,11 @@ def _no_restoration(off: Off) -> None:
 def _no_newton(off: Off) -> None:
     off.constant(maximise, "SMALL", -1)
     off.constant(maximise, "MEDIUM", -1)
+
+
+def _nothing_freed(off: Off) -> None:
+    off.constant(bounded_steps, "ROUNDS", 0)
+    off.constant(few_bounds, "ROUNDS", 0)
 
 
 def _unknown(f: InnerFunction, _: object, start: torch.Tensor) -> Maximum:
@@ -306,9 +315,15 @@ SWITCHES = [
     Switch(
         "reset_metric",
         "a search that finds nothing is not repeated without the learnt metric",
-        Expression(method.IDBPD, "step", "state.in_metric.metric.steps.shape[0] == 0", "True"),
+        Expression(method.IDBPD, "step", "state.in_metric.metric.steps.shape[0] > 0", "False"),
         EVERYWHERE,
         data=True,
+    ),
+    Switch(
+        "rows_at_last",
+        "rows that leave no descent and give no certificate stay",
+        Expression(method.IDBPD, "step", "may_forget_rows(state)", "False"),
+        KINKS,
     ),
     Switch(
         "reset_at_kinks",
@@ -494,7 +509,7 @@ SWITCHES = [
     Switch(
         "freed_again",
         "a variable that was held at a bound stays there during a step",
-        _constant(bounded_steps, "_ROUNDS", 0),
+        _nothing_freed,
         BOUNDS,
     ),
     Switch(

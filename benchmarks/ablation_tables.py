@@ -63,7 +63,7 @@ def small_cells(found: Found, switch: Switch) -> list[str]:
         solved = f"{-one.lost:+d}" if one.lost else ""
         spent = f"{100 * one.evaluations:+.0f} %" if abs(one.evaluations) >= NOTICEABLE else ""
         if solved or spent:
-            parts.append(" ".join(part for part in (one.group.replace("_", "-"), solved, spent) if part))
+            parts.append(" ".join(part for part in (LETTERS[one.group], solved, spent) if part))
     touched = sum(one.touched for one in changes)
     effect_seen = "; ".join(parts) or (f"{touched} runs differ a little" if touched else "none differs")
     return [" ".join(LETTERS[one.group] for one in changes), effect_seen]

@@ -30,7 +30,7 @@ SMALL = (
 )
 
 
-class Journal(WorkerPlugin):
+class Journal(WorkerPlugin):  # type: ignore[misc] # Dask has no types
     """Writes down what a worker begins and what it has ended: a line in a file, which outlives the worker."""
 
     def __init__(self, folder: str) -> None:
@@ -71,7 +71,8 @@ def main() -> None:
         client.register_plugin(Journal(str(folder / "journal")))
         parameters = f"{SMALL},benchmark.scheduler={cluster.scheduler_address}"
         command = ("run", "--pipeline", "benchmark", "--params", parameters)
-        begin, killed = time.perf_counter(), []
+        begin = time.perf_counter()
+        killed: list[int] = []
         with project.started(*command) as process:
             reader = threading.Thread(target=shown, args=(process,), daemon=True)
             reader.start()

@@ -23,6 +23,7 @@ def test_every_name_is_found(package: str) -> None:
     "arguments",
     [
         ["info"],
+        ["--help"],
         ["run", "--params", "training.max_setps=500"],
         ["run", "--params", "dataset=nothing"],
         ["run", "--pipeline", "trian"],

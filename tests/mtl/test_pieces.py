@@ -16,7 +16,7 @@ from idbpd.mtl.worst_cases import Share
 
 SAMPLES, OUTPUTS = 50, 3
 # The last digit of a softmax depends on where a sample lies in a vector instruction.
-ROUNDING = {"rtol": 1e-13, "atol": 1e-15}
+RTOL, ATOL = 1e-13, 1e-15
 
 
 @pytest.fixture
@@ -43,10 +43,10 @@ def test_losses(loss: Loss, dim: int, short: Callable[..., tuple[Any, Any]]) -> 
     targets = targets / targets.sum(dim=1, keepdim=True)
     if dim == 0:
         logits, targets = logits.T.contiguous(), targets.T.contiguous()
-    torch.testing.assert_close(*short(lambda: loss_values(loss, logits, targets, dim=dim)), **ROUNDING)
-    torch.testing.assert_close(*short(lambda: loss_slopes(loss, logits, targets, dim=dim)), **ROUNDING)
+    torch.testing.assert_close(*short(lambda: loss_values(loss, logits, targets, dim=dim)), rtol=RTOL, atol=ATOL)
+    torch.testing.assert_close(*short(lambda: loss_slopes(loss, logits, targets, dim=dim)), rtol=RTOL, atol=ATOL)
     constant = logits[:, :1].expand_as(targets) if dim == 0 else logits[:1].expand_as(targets)
-    torch.testing.assert_close(*short(lambda: loss_slopes(loss, constant, targets, dim=dim)), **ROUNDING)
+    torch.testing.assert_close(*short(lambda: loss_slopes(loss, constant, targets, dim=dim)), rtol=RTOL, atol=ATOL)
 
 
 def test_signs_and_spreads(short: Callable[..., tuple[Any, Any]]) -> None:
@@ -77,4 +77,4 @@ def test_an_evaluation_and_its_gradients(short: Callable[..., tuple[Any, Any]], 
         evaluation = oracle.evaluate(x, oracle.start(x))
         return torch.cat([evaluation.f.view(1), evaluation.g, oracle.differentiate(evaluation).rows.flatten()])
 
-    torch.testing.assert_close(*short(computed), **ROUNDING)
+    torch.testing.assert_close(*short(computed), rtol=RTOL, atol=ATOL)

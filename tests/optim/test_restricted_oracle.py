@@ -59,7 +59,7 @@ def test_the_solution_leaves_the_other_variables_where_they_are() -> None:
     assert X.tolist() == [9.0, -1.0, 9.0, 5.0]
 
 
-class _Informed(AutogradOracle):
+class _Informed(AutogradOracle):  # type: ignore[misc]  # final, but whatever stands around it hides what it can do
     """It knows its curvature, which couples the variables in pairs."""
 
     def initial_metric(self, x: torch.Tensor) -> LayeredMetric:
@@ -92,4 +92,6 @@ def test_a_solve_with_the_metric_goes_on_from_a_file_to_the_same_point(tmp_path:
     state = solve(informed, X[PLACES], IDBPD(), max_steps=2, tolerance=1e-9).state
     save_state(state, tmp_path / "state")
     found = solve(informed, X[PLACES], IDBPD(), max_steps=200, tolerance=1e-9, state=load_state(tmp_path / "state"))
+    assert isinstance(found.x, torch.Tensor)
+    assert isinstance(expected.x, torch.Tensor)
     assert torch.allclose(found.x, expected.x, atol=1e-7)

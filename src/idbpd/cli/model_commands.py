@@ -1,7 +1,10 @@
-"""``kedro models`` lists the registered versions; ``kedro rollback`` returns to an earlier one."""
+"""``kedro models`` lists the registered versions; ``kedro rollback`` returns to an earlier one.
+
+MLflow is imported when a command is called: `kedro --help` imports this module for one line about each.
+"""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from kedro.framework.project import settings
@@ -12,9 +15,9 @@ from rich.table import Table
 from idbpd.datasets.partial import temporary_folder
 from idbpd.errors import ConfigurationError, InputError
 from idbpd.hooks.sources import check_names
-from idbpd.tracking import verify_model
-from idbpd.tracking.connection import connect
-from idbpd.tracking.registry import Version, champion_of, make_champion, registered_name, versions
+
+if TYPE_CHECKING:
+    from idbpd.tracking.registry import Version
 
 _dataset = click.option("--dataset", help="The data set; default: the one in globals.yml.")
 _env = click.option("--env", help="The configuration environment whose mlflow.yml names the store.")
@@ -26,6 +29,8 @@ _env = click.option("--env", help="The configuration environment whose mlflow.ym
 @click.pass_obj
 def models(metadata: ProjectMetadata, dataset: str | None, env: str | None) -> None:
     """List the versions of a data set's registered model, newest first."""
+    from idbpd.tracking.registry import versions  # noqa: PLC0415
+
     name = _registered(metadata, dataset, env)
     found = versions(name)
     if not found:
@@ -41,6 +46,9 @@ def models(metadata: ProjectMetadata, dataset: str | None, env: str | None) -> N
 @click.pass_obj
 def rollback(metadata: ProjectMetadata, to: int | None, dataset: str | None, env: str | None) -> None:
     """Make an earlier version the champion again."""
+    from idbpd.tracking import verify_model  # noqa: PLC0415
+    from idbpd.tracking.registry import champion_of, make_champion  # noqa: PLC0415
+
     name = _registered(metadata, dataset, env)
     try:
         champion = champion_of(name)
@@ -55,8 +63,10 @@ def rollback(metadata: ProjectMetadata, to: int | None, dataset: str | None, env
     click.echo(f"version {target} of {name} is the champion; version {champion.number} was")
 
 
-def _target(name: str, champion: Version, to: int | None) -> int:
+def _target(name: str, champion: "Version", to: int | None) -> int:
     """The version to return to; it must have been the champion before."""
+    from idbpd.tracking.registry import versions  # noqa: PLC0415
+
     used = {version.number: version for version in versions(name) if version.verdict == "promoted"}
     if to is None:
         to = next((number for number in sorted(used, reverse=True) if number < champion.number), None)
@@ -74,11 +84,15 @@ def _target(name: str, champion: Version, to: int | None) -> int:
 
 def _registered(metadata: ProjectMetadata, dataset: str | None, env: str | None) -> str:
     """Connect to the store and return the name of the registered model."""
+    from idbpd.tracking.registry import registered_name  # noqa: PLC0415
+
     return registered_name(connected(metadata, dataset, env))
 
 
 def connected(metadata: ProjectMetadata, dataset: str | None, env: str | None) -> str:
     """Connect to the store and return the name of the data set: the given one, or the one in globals.yml."""
+    from idbpd.tracking.connection import connect  # noqa: PLC0415
+
     arguments = dict(settings.CONFIG_LOADER_ARGS)
     loader = settings.CONFIG_LOADER_CLASS(
         conf_source=str(metadata.project_path / settings.CONF_SOURCE), env=env, **arguments
@@ -92,7 +106,7 @@ def connected(metadata: ProjectMetadata, dataset: str | None, env: str | None) -
     return str(chosen)
 
 
-def _table(name: str, found: list[Version]) -> Table:
+def _table(name: str, found: "list[Version]") -> Table:
     table = Table(title=name, title_justify="left")
     columns = (
         "version",

@@ -5,7 +5,6 @@ from kedro.framework.startup import ProjectMetadata
 
 from idbpd.cli.model_commands import connected
 from idbpd.errors import InputError
-from idbpd.tracking.point_registration import register_point
 
 
 @click.command()
@@ -18,6 +17,8 @@ def register(
     metadata: ProjectMetadata, slack: float, priority: str | None, dataset: str | None, env: str | None
 ) -> None:
     """Register the model of a point of the latest frontier as a version."""
+    from idbpd.tracking.point_registration import register_point  # noqa: PLC0415 - imports MLflow, as `models` does
+
     chosen = connected(metadata, dataset, env)
     try:
         point = register_point(chosen, slack, priority)

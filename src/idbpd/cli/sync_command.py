@@ -6,7 +6,6 @@ from kedro.framework.startup import ProjectMetadata
 
 from idbpd.cli.run_command import INPUT_ERRORS, configure_logging, explanation
 from idbpd.tracking.settings import TrackingSettings
-from idbpd.tracking.sync import synchronise
 from idbpd.validation import validated
 
 
@@ -15,6 +14,8 @@ from idbpd.validation import validated
 @click.pass_obj
 def sync(metadata: ProjectMetadata, env: str | None) -> None:
     """Send entries that earlier runs could not send to the tracking store."""
+    from idbpd.tracking.sync import synchronise  # noqa: PLC0415 - imports MLflow, as `models` does
+
     configure_logging(metadata, None)
     try:
         config = KedroSession.create(metadata.project_path, env=env).load_context().config_loader["mlflow"]

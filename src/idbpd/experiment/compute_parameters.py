@@ -4,7 +4,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from idbpd.experiment.machine.devices import has_float64, resolve_device
 from idbpd.experiment.parameters import ParameterBlock, Positive
 
 ALWAYS_THERE = {"cpu", "auto"}  # and they have float64, so torch need not be asked
@@ -83,6 +82,7 @@ class ComputeParameters(ParameterBlock):
     def _has_float64(self) -> bool:
         if self.device in ALWAYS_THERE:
             return True
+        from idbpd.experiment.machine.devices import has_float64, resolve_device  # noqa: PLC0415 - imports torch
 
         return has_float64(resolve_device(self.device))
 

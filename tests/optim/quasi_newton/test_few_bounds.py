@@ -1,6 +1,7 @@
 """Steps within few bounds, next to those within many: they are two ways to the same minimiser."""
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 import torch
@@ -68,10 +69,11 @@ def _at(bounds: Bounds, x: Tensor) -> Tensor:
     return (x == bounds.low) | (x == bounds.high)
 
 
-class _Valley(NamedTuple):
+@dataclass(frozen=True)
+class _Valley:
     """A distance in which the first four variables have very different curvatures, within bounds on the last two."""
 
-    constraint_count = 0
+    constraint_count: ClassVar[int] = 0
     curvature: Tensor
     bounds: Bounds
     is_known: bool = True
@@ -106,5 +108,5 @@ def test_a_solve_with_a_metric_ends_at_the_bounds() -> None:
     assert solution.status is Status.CONVERGED
     assert isinstance(solution.x, Tensor)
     assert solution.x.tolist() == pytest.approx([1.0, 1.0, 1.0, 1.0, 0.5, 2.0], abs=1e-8)
-    many = oracle._replace(bounds=Bounds(torch.zeros(200).double(), torch.ones(200).double()))
+    many = replace(oracle, bounds=Bounds(torch.zeros(200).double(), torch.ones(200).double()))
     assert metric_to_begin_with(many, x) is None

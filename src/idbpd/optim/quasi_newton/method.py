@@ -25,15 +25,7 @@ from idbpd.optim.device_reads import is_here, truth
 from idbpd.optim.kinks.bundle import Bundle, bundle_at, is_linear
 from idbpd.optim.kinks.peaks import tracked, with_peaks
 from idbpd.optim.method import Iterate, Verdict
-from idbpd.optim.oracle import (
-    CurvedOracle,
-    Evaluation,
-    Gradients,
-    Oracle,
-    PeakOracle,
-    TermOracle,
-    bounds_of,
-)
+from idbpd.optim.oracle import CurvedOracle, Evaluation, Gradients, Oracle, PeakOracle, TermOracle, bounds_of
 from idbpd.optim.paper.algorithm1 import Algorithm1
 from idbpd.optim.paper.schedules import LogarithmicSteps, Schedule, TheoremConstraintSteps, barrier, constant
 from idbpd.optim.quasi_newton.arc_search import Found, MissingRow, Start, Unbounded, search
@@ -56,10 +48,12 @@ from idbpd.optim.quasi_newton.phases import (
     evaluated_higher,
     has_no_descent,
     leave_infeasible,
+    may_forget_rows,
     reset_metric,
     visit,
     when_hopeless,
     with_worse_cases,
+    without_further_rows,
 )
 from idbpd.optim.quasi_newton.point import Arrival, arrive, model_at
 from idbpd.optim.quasi_newton.speculative_trial import Forecast
@@ -168,10 +162,13 @@ class IDBPD:
             moved = state if is_new_answer else self._move(oracle, state, tolerance)
             if moved is not None:
                 return moved
-            if state.in_metric.metric.steps.shape[0] == 0:
+            if state.in_metric.metric.steps.shape[0] > 0:
+                # Nothing along this arc: what was learnt about curvature misleads. Once more without it.
+                state = reset_metric(state)
+            elif may_forget_rows(state):
+                state = without_further_rows(state)
+            else:
                 break
-            # Nothing along this arc: what was learnt about curvature misleads. Once more without it.
-            state = reset_metric(state)
         if now <= tolerance:
             return end(oracle, state, tolerance, "no step reduces the merit function beyond rounding")
         return leave_infeasible(oracle, state)

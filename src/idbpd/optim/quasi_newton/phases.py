@@ -205,6 +205,19 @@ def at_saddle_points(oracle: Oracle, state: IDBPDState, tolerance: float) -> IDB
     return assess(oracle, state._replace(bundle=bundle, margin=torch.zeros_like(state.margin)), tolerance)
 
 
+def may_forget_rows(state: IDBPDState) -> bool:
+    """Whether rows that leave no descent, and give no certificate either, may be forgotten: not without end."""
+    return state.bundle is not None and state.certified is None and state.hidden_steps < _HIDDEN_STEPS
+
+
+def without_further_rows(state: IDBPDState) -> IDBPDState:
+    """``state`` with one row per term, as a step whose gain rounding hides.
+
+    In float32 the gradients at a worst case here and at one that has moved may cancel, although neither is small.
+    """
+    return state._replace(bundle=None, bundle_worst=torch.inf, speculative=None, hidden_steps=state.hidden_steps + 1)
+
+
 def has_no_descent(oracle: Oracle, state: IDBPDState, tolerance: float) -> bool:
     """Whether the violation is stationary at the point."""
     point, evaluation = state.point, state.point.evaluation
