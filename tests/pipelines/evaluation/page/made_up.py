@@ -64,7 +64,7 @@ VERDICTS = pd.DataFrame(
 HISTORY = pd.DataFrame({"step": [0, 1, 2], "objective": [1.0, 0.6, 0.5], "constraint": [0.1, -0.1, -0.05], **RESIDUALS})
 CLOCK = pd.DataFrame({"step": [0, 1, 2], "seconds": [0.1, 0.2, 0.5]})
 HARDEST: dict[str, Any] = {
-    **{"row": 17, "loss": 2.5, "weight": 1.25, "truth": "yes", "answer": "no 91%", "group": None, "image": None},
+    **{"row": 17, "loss": 2.5, "weight": 1.25, "truth": "yes", "answer": "no (91%)", "group": None, "image": None},
     "columns": {"<script>alert(1)</script>": "3", "c" * 300: "y" * 50},
 }
 STUDIED: dict[str, Any] = {

@@ -230,7 +230,8 @@ def test_images_are_shown_as_images(tmp_path: Path) -> None:
     html = page(tmp_path, worst_case_study={**STUDY, "content": "images", "tasks": tasks})
     pictures = [attributes for tag, attributes in _read(html).seen if tag == "img"]
     assert [picture["src"] for picture in pictures] == ["data:image/png;base64,AAAA"] * 2
-    assert pictures[0]["alt"] == "row 17: true yes, model says no 91%"
+    assert pictures[0]["alt"] == "row 17: true yes, model says no (91%)"
+    assert "says no\u00a0(91%)" in html
     assert "Only the labels of this task are named." in html  # an image of two digits shows one that is not its own
 
 

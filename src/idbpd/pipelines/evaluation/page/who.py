@@ -196,7 +196,7 @@ def _card(sample: Mapping[str, Any]) -> Markup:
         element(
             "figcaption",
             element("span", "true ", element("strong", sample["truth"])),
-            element("span", f"says {sample['answer']}"),
+            element("span", f"says {sample['answer']}".replace(" (", "\u00a0(")),  # a share stays with its label
             element("span", f"loss {sample['loss']:.3g}, row {sample['row']}", class_="note"),
         ),
         class_="card",
