@@ -82,6 +82,20 @@ def test_curves_of_one_unit_share_it_and_curves_of_several_say_their_own() -> No
 NEARLY_EQUAL = 0.6931 + 1e-4 * GENERATOR.normal(size=500)
 
 
+def test_bars_are_seen_next_to_a_limit_that_is_far_above_all_losses() -> None:
+    """As of a task that is learnt perfectly: its limit is a hundred times the largest loss."""
+    losses = {part: {"easy": torch.tensor([6e-5, 7e-5, 9e-5])} for part in ("train", "test")}
+    figure = draw_losses_by_task(
+        losses, {"train": {"easy": 8e-5}, "test": {"easy": 8e-5}}, {"easy": 7e-3}, {"easy": ""}
+    )
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    assert axes.get_xlim()[1] < 1e-4
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()][-1] == "threshold r = 0.007, far right"
+
+
 @pytest.mark.parametrize(
     "losses", [NEARLY_EQUAL, np.full(30, 0.6931), np.full(3, -0.2)], ids=["nearly", "equal", "below"]
 )

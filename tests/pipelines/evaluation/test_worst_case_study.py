@@ -147,13 +147,13 @@ def test_answers_of_every_kind_in_words() -> None:
     binary, labels = task("binary", ("yes",), other="no"), task("labels", ("a", "b", "c"))
     assert (truth_in_words(binary, torch.tensor([0.0])), answer_in_words(binary, torch.tensor([0.3]))) == (
         "no",
-        "no 70%",
+        "no (70%)",
     )
     assert truth_in_words(labels, torch.tensor([1.0, 0.0, 1.0])) == "a, c"
-    assert answer_in_words(labels, torch.tensor([0.2, 0.6, 0.9])) == "c 90%, b 60%"
-    assert answer_in_words(labels, torch.tensor([0.2, 0.1, 0.0])) == "none (a 20%)"
-    assert answer_in_words(task("classes", ("a", "b")), torch.tensor([0.2, 0.8])) == "b 80%"
-    assert answer_in_words(task("distribution", ("a", "b", "c")), torch.tensor([0.6, 0.38, 0.02])) == "a 60%, b 38%"
+    assert answer_in_words(labels, torch.tensor([0.2, 0.6, 0.9])) == "c (90%), b (60%)"
+    assert answer_in_words(labels, torch.tensor([0.2, 0.1, 0.0])) == "none (nearest: a, 20%)"
+    assert answer_in_words(task("classes", ("a", "b")), torch.tensor([0.2, 0.8])) == "b (80%)"
+    assert answer_in_words(task("distribution", ("a", "b", "c")), torch.tensor([0.6, 0.38, 0.02])) == "a (60%), b (38%)"
 
 
 def test_an_image_is_a_picture_of_its_pixels() -> None:

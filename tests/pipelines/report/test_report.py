@@ -212,6 +212,24 @@ def test_the_best_method_is_better_by_the_sign_test_or_not_at_all() -> None:
     assert standings([cell for cell in cells if cell.tags["method"] == "idbpd"]) is None
 
 
+def test_methods_that_are_first_equally_often_are_not_ranked_by_their_names() -> None:
+    cells = [_cell("idbpd", objective=1.0), _cell("cooper_adam", objective=1.1)]
+    cells += [_cell("idbpd", setting="x", objective=1.1), _cell("cooper_adam", setting="x", objective=1.0)]
+    page = write_html(cells)
+    assert "NONE IS AHEAD" in page
+    assert "cooper_adam, idbpd: each has the lowest objective in 1 of 2 problems" in page
+    assert "best is" not in page
+
+
+def test_claims_about_methods_that_were_not_run_are_not_on_the_page() -> None:
+    cells = [_cell("idbpd"), _cell("cooper_adam")]
+    page = write_page(cells, REPORT)
+    assert "GDMA" not in page.split("## Over all")[0]
+    assert "| not run |" in page  # the paper's own method, above "the same, of this project's solver"
+    assert "0 of 0" not in page
+    assert "1 problem (" in page
+
+
 def test_the_html_page_says_who_is_best_and_has_every_place_and_method() -> None:
     cells = [_cell("idbpd", seed=seed, setting=setting, objective=1.0) for seed in (0, 1) for setting in ("paper", "x")]
     cells += [_cell("cooper_adam", seed=0, objective=1.1), _cell("gdma_rho1", seed=0, violation=0.5)]

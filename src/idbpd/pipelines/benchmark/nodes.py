@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from idbpd.activity import duration
 from idbpd.datasets.partial import temporary_folder
 from idbpd.datasets.table_checks import as_table
 from idbpd.errors import ConfigurationError
@@ -85,9 +86,12 @@ def run_cells(
             for arena in _arenas(dataset, sources[dataset], settings, benchmark, Path(folder), tasks, priority)
         ]
         agenda = Agenda(arenas, benchmark.methods)
-        minutes = agenda.seconds / pool.count / 60
         logger.info(
-            "%d cells in %d processes: at most %.0f minutes, and calibration", agenda.cell_count, pool.count, minutes
+            "%d cells in %d process%s: at most %s, and calibration",
+            agenda.cell_count,
+            pool.count,
+            "" if pool.count == 1 else "es",
+            duration(agenda.seconds / pool.count),
         )
         yield from _work(agenda, stored, pool)
 

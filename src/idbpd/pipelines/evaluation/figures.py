@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from idbpd.experiment.shown import loss_label
-from idbpd.pipelines.evaluation.loss_bins import loss_bins
+from idbpd.pipelines.evaluation.loss_bins import LossBins, loss_bins
 
 RESIDUALS = ("stationarity", "infeasibility", "slackness")
 # A residual below this is drawn as this: a logarithmic axis has no zero.
@@ -68,7 +68,7 @@ def draw_losses_by_task(
 ) -> Figure:
     """How the losses of the samples are distributed, by part ("train", "test") and task, with worst case and limit."""
     tasks = list(next(iter(losses.values())))
-    figure = Figure(figsize=(5.5 * len(tasks), 4), layout="constrained")
+    figure = Figure(figsize=(5.5 * len(tasks), 4.8), layout="constrained")
     for axes, task in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):
         of_parts = {part: by_task[task].cpu().double().numpy() for part, by_task in losses.items()}
         bins = loss_bins(np.concatenate(list(of_parts.values())))
@@ -81,16 +81,25 @@ def draw_losses_by_task(
             middles = (bins.edges[:-1] + bins.edges[1:]) / 2
             axes.hist(middles, bins.edges, weights=share, color=colour, label=f"{part} samples", **filled)
             worst = worst_cases[part][task]
-            axes.axvline(worst, color=colour, label=f"{part}: worst-case loss {worst:.3f}")
+            _mark(axes, bins, worst, f"{part}: worst-case loss {worst:.4g}", color=colour)
         if task in thresholds:
             limit = thresholds[task]
-            axes.axvline(limit, color="black", linestyle="--", label=f"threshold r = {limit:.3f}")
+            _mark(axes, bins, limit, f"threshold r = {limit:.4g}", color="black", linestyle="--")
         axes.set(yscale="log", xscale=bins.scale, title=f"{task} task", ylabel="samples [%]")
         axes.set_xlabel(loss_label([units[task]]).replace("loss", "loss of a sample"))
-        # From half of one sample, so that each can be seen, to some room for the legend.
-        axes.set_ylim(50 / max(len(loss) for loss in of_parts.values()), 300)
-        axes.legend(loc="upper right", fontsize="small")
+        # From half of one sample, so that each can be seen. The legend is below: bars may be anywhere.
+        axes.set_ylim(50 / max(len(loss) for loss in of_parts.values()), 150)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize="small")
     return figure
+
+
+def _mark(axes: Axes, bins: LossBins, value: float, label: str, **style: Any) -> None:
+    """A vertical line; one so far away that it would press all bars together is only told of."""
+    first, last = bins.edges[0], bins.edges[-1]
+    if first - (last - first) <= value <= last + (last - first):
+        axes.axvline(value, label=label, **style)
+    else:
+        axes.plot([], [], label=f"{label}, far {'right' if value > last else 'left'}", **style)
 
 
 def draw_weights_by_task(weights: Mapping[str, Tensor]) -> Figure:

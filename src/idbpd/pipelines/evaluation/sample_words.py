@@ -38,12 +38,12 @@ def answer_in_words(task: Task, answer: Tensor) -> str:
         return f"{meaning.center + meaning.scale * values[0]:.4g}"
     if kind == "binary":
         yes = values[0] >= 0.5
-        return f"{task.labels[0] if yes else meaning.other} {max(values[0], 1 - values[0]):.0%}"
+        return f"{task.labels[0] if yes else meaning.other} ({max(values[0], 1 - values[0]):.0%})"
     ranked = sorted(zip(values, task.labels, strict=True), key=lambda pair: -pair[0])
     if kind == "labels":
-        said = [f"{label} {value:.0%}" for value, label in ranked if value >= 0.5]
-        return _listed(said) if said else f"none ({ranked[0][1]} {ranked[0][0]:.0%})"
-    likely = [f"{label} {value:.0%}" for value, label in ranked[:2] if value >= LEAST_LIKELY]
+        said = [f"{label} ({value:.0%})" for value, label in ranked if value >= 0.5]
+        return _listed(said) if said else f"none (nearest: {ranked[0][1]}, {ranked[0][0]:.0%})"
+    likely = [f"{label} ({value:.0%})" for value, label in ranked[:2] if value >= LEAST_LIKELY]
     return _listed(likely[:1] if kind == "classes" else likely)
 
 

@@ -19,6 +19,7 @@ CONVERGED, FEASIBLE = 1e-2, 1e-4
 COMPETITIVE = 1.05
 # A curve that rises by this factor above its lowest value so far is not stable.
 UNSTABLE = 3.0
+THE_SAME = "the same, of this project's solver"  # as the claim above
 GDMA = ("gdma_rho1", "gdma_rho2", "gdma_rho5", "gdma_rho10")
 
 
@@ -167,7 +168,7 @@ CLAIMS = (
     ),
     Claim(
         "Experiment 1",
-        "the same, of this project's solver",
+        THE_SAME,
         f"`idbpd`: worst of the three at one iterate at most {CONVERGED:g}",
         _converges("idbpd"),
         ("idbpd",),
@@ -195,7 +196,7 @@ CLAIMS = (
     ),
     Claim(
         "Experiment 2",
-        "the same, of this project's solver",
+        THE_SAME,
         f"`idbpd`: violation at most {FEASIBLE:g} at some iterate",
         _feasible("idbpd"),
         ("idbpd",),
@@ -230,7 +231,7 @@ CLAIMS = (
     ),
     Claim(
         "Appendix",
-        "the same, of this project's solver",
+        THE_SAME,
         "`idbpd`: lowest worst residual, best multiplier for all",
         _outperforms("idbpd"),
         _ALL,
@@ -244,7 +245,7 @@ CLAIMS = (
     ),
     Claim(
         "Appendix",
-        "the same, of this project's solver",
+        THE_SAME,
         f"`idbpd`: objective at feasibility within {COMPETITIVE - 1:.0%} of the best of all methods",
         _competitive("idbpd"),
         _ALL,

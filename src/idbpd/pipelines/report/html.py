@@ -42,7 +42,7 @@ def write_html(cells: list[BenchmarkCell]) -> str:
     ]
     asked = "Which method reaches the lowest objective within the limits, and is that more than chance?"
     return document(
-        "benchmark" if found is None else f"benchmark: best is {found.best}",
+        "benchmark" if found is None or found.ahead is None else f"benchmark: best is {found.ahead}",
         opening(f"Benchmark of {len(methods)} methods in {len(cells)} runs", "Benchmark", asked),
         element(
             "main",
@@ -61,8 +61,13 @@ def _verdict(found: Standings | None, frame: pd.DataFrame) -> Markup:
         heading, kind, reasons = verdict_heading("unknown", "ONE METHOD", "There is nothing to compare."), "unknown", []
     else:
         kind = "holds" if found.is_sure else "unknown"
-        word = f"BEST: {found.best}" if found.is_sure else f"MOST OFTEN BEST: {found.best}"
-        meaning = f"No method has a lower objective in {found.first} of {found.problems} problems."
+        count = f"{found.first} of {_problems(found.problems)}"
+        meaning = f"No method has a lower objective in {count}."
+        if found.ahead is None:
+            word = "NONE IS AHEAD"
+            meaning = f"{', '.join(sorted([found.best, *found.level]))}: each has the lowest objective in {count}."
+        else:
+            word = f"BEST: {found.best}" if found.is_sure else f"MOST OFTEN BEST: {found.best}"
         heading, reasons = verdict_heading(kind, word, meaning), [_duel(found.best, duel) for duel in found.duels]
     failed = int(frame["failed"].sum())
     note = "A problem is a data set in a setting with a seed; a tie is a difference that no digit shown would tell."
@@ -70,10 +75,14 @@ def _verdict(found: Standings | None, frame: pd.DataFrame) -> Markup:
         "section",
         heading,
         listed(reasons, "reasons"),
-        element("p", note + (f" {failed} runs failed." if failed else ""), class_="next"),
+        element("p", note + (f" {failed} run{'' if failed == 1 else 's'} failed." if failed else ""), class_="next"),
         class_=f"verdict {kind}",
         aria_labelledby="verdict-title",
     )
+
+
+def _problems(number: int) -> str:
+    return f"{number} problem{'' if number == 1 else 's'}"
 
 
 def _duel(best: str, duel: Duel) -> str:
@@ -88,7 +97,7 @@ def _pictures(
     cells: Sequence[BenchmarkCell], frame: pd.DataFrame, where: Sequence[tuple[str, str]], found: Standings | None
 ) -> Markup:
     raw = as_frame(cells)
-    panels = [_picture(raw, frame, place, None if found is None else found.best) for place in where]
+    panels = [_picture(raw, frame, place, None if found is None else found.ahead) for place in where]
     heading = element("h2", "Objective within the limits, place by place", id="limits-title")
     return element("section", heading, grid(*panels), id="limits", aria_labelledby="limits-title")
 

@@ -1,7 +1,7 @@
 """The page of results, in Markdown."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 
 from idbpd.experiment.tracked.benchmark_results import BenchmarkCell
 from idbpd.pipelines.report import words
-from idbpd.pipelines.report.claims import FEASIBLE, PAPER, judged
+from idbpd.pipelines.report.claims import FEASIBLE, PAPER, THE_SAME, Claim, Verdict, judged
 from idbpd.pipelines.report.figures import EXPERIMENTS
 from idbpd.pipelines.report.looks import title
 from idbpd.pipelines.report.parameters import ReportParameters
@@ -104,16 +104,28 @@ def _claims(cells: Sequence[BenchmarkCell]) -> str:
     if not datasets:
         return ""
     rows = []
-    for claim, verdicts in found.items():
+    for claim in _measured(found):
+        verdicts = found[claim]
         cells_of = [
             f"{'yes' if verdicts[name].holds else '**no**'}: {verdicts[name].number}" if name in verdicts else ""
             for name in datasets
         ]
         holds = sum(verdict.holds for verdict in verdicts.values())
-        summary = f"{holds} of {len(verdicts)}"
+        summary = f"{holds} of {len(verdicts)}" if verdicts else "not run"
         rows.append([claim.source, f"{claim.words}<br>*{claim.rule}*", summary, *cells_of])
     header = ["", "the paper's words (in short), *and the rule*", "holds on", *(title(name) for name in datasets)]
     return words.CLAIMS.format(setting=PAPER, table=_markdown(header, rows))
+
+
+def _measured(found: Mapping[Claim, Mapping[str, Verdict]]) -> list[Claim]:
+    """The claims whose methods were run, and those that the next one is "the same" as."""
+    claims = list(found)
+    following = [*claims[1:], None]
+    return [
+        claim
+        for claim, below in zip(claims, following, strict=True)
+        if found[claim] or (below is not None and below.words == THE_SAME and found[below])
+    ]
 
 
 def _paper_grid(cells: Sequence[BenchmarkCell], table: pd.DataFrame) -> str:
@@ -169,7 +181,10 @@ def _profiles(cells: Sequence[BenchmarkCell]) -> str:
                 row += [f"{np.isfinite(ratios).mean():.0%}", f"{(ratios == 1).mean():.0%}"]
             rows.append(row)
         header = ["", *(text for test in TESTS.values() for text in (f"{test}: solved", "fastest"))]
-        parts.append(f"Setting `{setting}`, {problems} problems (data sets x seeds):\n\n" + _markdown(header, rows))
+        parts.append(
+            f"Setting `{setting}`, {problems} problem{'' if problems == 1 else 's'} (data sets x seeds):\n\n"
+            + _markdown(header, rows)
+        )
     return words.PROFILES.format(figure=FIGURES / "profiles.svg", tables="\n\n".join(parts))
 
 

@@ -33,9 +33,15 @@ class Standings(NamedTuple):
     """The best method and its duels, those with the most losses first."""
 
     best: str
+    level: list[str]  # others that are first in as many problems
     first: int  # problems in which no method is better
     problems: int
     duels: list[Duel]
+
+    @property
+    def ahead(self) -> str | None:
+        """The method that is first most often; None where several are."""
+        return None if self.level and not self.is_sure else self.best
 
     @property
     def is_sure(self) -> bool:
@@ -52,8 +58,9 @@ def standings(cells: Sequence[BenchmarkCell]) -> Standings | None:
         return None
     first = {str(method): sum(_is_first(row, str(method)) for _, row in table.iterrows()) for method in table.columns}
     best = max(first, key=lambda method: first[method])
+    level = [method for method in first if method != best and first[method] == first[best]]
     duels = [_duel(table, best, str(rival), len(table.columns) - 1) for rival in table.columns if rival != best]
-    return Standings(best, first[best], len(table), sorted(duels, key=lambda duel: duel.wins - duel.losses))
+    return Standings(best, level, first[best], len(table), sorted(duels, key=lambda duel: duel.wins - duel.losses))
 
 
 def _is_first(row: "pd.Series[float]", method: str) -> bool:

@@ -231,6 +231,7 @@ def test_images_are_shown_as_images(tmp_path: Path) -> None:
     pictures = [attributes for tag, attributes in _read(html).seen if tag == "img"]
     assert [picture["src"] for picture in pictures] == ["data:image/png;base64,AAAA"] * 2
     assert pictures[0]["alt"] == "row 17: true yes, model says no 91%"
+    assert "Only the labels of this task are named." in html  # an image of two digits shows one that is not its own
 
 
 def test_a_run_of_one_step_and_a_loss_that_is_not_finite_can_be_drawn(tmp_path: Path) -> None:

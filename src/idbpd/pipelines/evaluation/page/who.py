@@ -183,7 +183,9 @@ def _cards(samples: Sequence[Mapping[str, Any]], where: str) -> Markup:
     if not samples or not samples[0]["image"]:
         return Markup("")
     shown = grid(*(_card(sample) for sample in samples), class_="cards")
-    return element("div", element("h4", f"The hardest samples of {where}"), shown, class_="chart wide")
+    note = "Only the labels of this task are named. Rows are counted from the first row of data."
+    heading = element("h4", f"The hardest samples of {where}")
+    return element("div", heading, shown, element("p", note, class_="note"), class_="chart wide")
 
 
 def _card(sample: Mapping[str, Any]) -> Markup:
