@@ -115,12 +115,12 @@ def compiled_step(problem: RobustMultiTask, x: Tensor, mode: str) -> Step:
 def tf32() -> Iterator[None]:
     """Products of float32 rounded to TF32, as torch may do them on recent GPUs."""
     products = torch.backends.cuda.matmul
-    before = products.fp32_precision
-    products.fp32_precision = "tf32"
+    before = products.allow_tf32
+    products.allow_tf32 = True
     try:
         yield
     finally:
-        products.fp32_precision = before
+        products.allow_tf32 = before
 
 
 def precision_rows(device: torch.device, samples: int) -> Iterator[str]:

@@ -58,12 +58,14 @@ def test_afterwards_all_is_as_before() -> None:
 
 def test_products_of_float32_are_not_rounded_to_fewer_bits() -> None:
     """Torch's own default rounds convolutions on CUDA to TF32; a person may have asked for more of it."""
-    products = (torch.backends.cuda.matmul, torch.backends.cudnn.conv)  # type: ignore[attr-defined]
-    before = [product.fp32_precision for product in products]
+    places = (torch.backends.cuda.matmul, torch.backends.cudnn)
+    before = [place.allow_tf32 for place in places]
     try:
-        torch.backends.cuda.matmul.fp32_precision = "tf32"
+        torch.backends.cuda.matmul.allow_tf32 = True
         with computing(1, deterministic=False):
-            assert [product.fp32_precision for product in products] == ["ieee", "ieee"]
-        assert [product.fp32_precision for product in products] == ["tf32", before[1]]
+            assert [place.allow_tf32 for place in places] == [False, False]
+            # torch.export asks for these settings, and fails where they were made in two ways.
+            torch.export.export(torch.nn.Linear(2, 1), (torch.ones(1, 2),))
+        assert [place.allow_tf32 for place in places] == [True, before[1]]
     finally:
-        torch.backends.cuda.matmul.fp32_precision = before[0]
+        torch.backends.cuda.matmul.allow_tf32 = before[0]

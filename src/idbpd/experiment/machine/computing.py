@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -12,8 +12,8 @@ from idbpd.experiment.machine.thread_team import is_dynamic, most_threads, set_d
 # cuBLAS is repeatable only with a workspace of its own; it reads this when a device is first used.
 CUBLAS = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 
-# What may compute products of float32 less exactly, if torch or the environment says so.
-_PRODUCTS = (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.mkldnn.matmul)  # type: ignore[attr-defined]
+# What may round products of float32 to TF32. torch.export fails once torch's newer names for this have been used.
+_MAY_ROUND: tuple[Any, ...] = (torch.backends.cuda.matmul, torch.backends.cudnn)
 
 
 @contextmanager
@@ -30,9 +30,9 @@ def computing(threads: int | Literal["auto"], *, deterministic: bool) -> Iterato
     filling_before = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     environment_before = {name: os.environ.get(name) for name in CUBLAS}
     dynamic_before = is_dynamic()
-    precisions_before = [products.fp32_precision for products in _PRODUCTS]
-    for products in _PRODUCTS:
-        products.fp32_precision = "ieee"
+    rounded_before = [products.allow_tf32 for products in _MAY_ROUND]
+    for products in _MAY_ROUND:
+        products.allow_tf32 = False
     set_dynamic(dynamic=False)
     wanted = threads_before if threads == "auto" else threads
     # This also keeps MKL from choosing a number of its own, so it is done for "auto", too.
@@ -50,8 +50,8 @@ def computing(threads: int | Literal["auto"], *, deterministic: bool) -> Iterato
     finally:
         torch.set_num_threads(threads_before)
         set_dynamic(dynamic=dynamic_before)
-        for products, precision in zip(_PRODUCTS, precisions_before, strict=True):
-            products.fp32_precision = precision
+        for products, rounded in zip(_MAY_ROUND, rounded_before, strict=True):
+            products.allow_tf32 = rounded
         torch.set_deterministic_debug_mode(mode_before)
         torch.utils.deterministic.fill_uninitialized_memory = filling_before  # type: ignore[attr-defined]
         for name, before in environment_before.items():
