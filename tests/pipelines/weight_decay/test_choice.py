@@ -113,3 +113,10 @@ def test_chance_in_what_counts_as_a_guess_does_not_count() -> None:
     ]
     assert choose_for_training(noisy, {"second"}) is noisy[0]
     assert choose_for_training(noisy, set()) is noisy[1]
+
+
+def test_chance_in_a_guess_does_not_count_against_a_model_that_counts_as_one() -> None:
+    # Only the smaller decay is worse than a guess in the second task, and only the larger one's chance is left.
+    small, large = _candidate(0.01, 0.8, 0.9), _candidate(0.1, 1.4, 0.49)
+    noisy = [one._replace(pseudo_values={"first": [0.0, 0.0], "second": [-9.0, 9.0]}) for one in (small, large)]
+    assert choose_for_training(noisy, {"second"}) is noisy[0]

@@ -37,9 +37,7 @@ class Candidate(NamedTuple):
         """The same, but that some tasks, where they are worse than a constant guess, are as bad as one."""
         worse = {task for task in tasks if 1 < self.ratios[task] < math.inf}
         losses = {task: self.guesses[task] if task in worse else loss for task, loss in self.worst_case_losses.items()}
-        values = {
-            task: [0.0] * len(of_task) if task in worse else of_task for task, of_task in self.pseudo_values.items()
-        }
+        values = {task: of_task for task, of_task in self.pseudo_values.items() if task not in worse}
         return self._replace(worst_case_losses=losses, pseudo_values=values)
 
     def score_error(self, other: "Candidate") -> float:
@@ -48,12 +46,18 @@ class Candidate(NamedTuple):
         Tasks share samples, so their errors may all go the same way: they are added without a gain from averaging.
         """
         errors = [
-            _standard_error([ours - theirs for ours, theirs in zip(values, other.pseudo_values[task], strict=True)])
-            / self.guesses[task]
-            for task, values in self.pseudo_values.items()
-            if self.guesses[task] > 0
+            self._error(other, task) / guess
+            for task, guess in self.guesses.items()
+            if guess > 0 and (task in self.pseudo_values or task in other.pseudo_values)
         ]
         return sum(errors) / len(errors) if errors else 0.0
+
+    def _error(self, other: "Candidate", task: str) -> float:
+        """The standard error of the difference in a task; none where one of the two counts as a guess in it."""
+        if task not in self.pseudo_values or task not in other.pseudo_values:
+            return 0.0
+        pairs = zip(self.pseudo_values[task], other.pseudo_values[task], strict=True)
+        return _standard_error([ours - theirs for ours, theirs in pairs])
 
 
 def _standard_error(values: list[float]) -> float:
