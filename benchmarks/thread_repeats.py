@@ -33,7 +33,7 @@ from idbpd.optim import solve
 
 STEPS, LABELS, WIDTH = 12, 5, 100
 TOGETHER = 25
-SIZES = ((300, 30), (3200, 100), (20000, 1296))
+SIZES = ((300, 30), (3200, 100), (10000, 300), (20000, 400), (20000, 1296))
 BUSY = "import time\nend = time.time() + 3600\nwhile time.time() < end: sum(range(2000))"
 PASSIVE = {"OMP_WAIT_POLICY": "passive"}  # threads that wait do not keep the core busy; no digit depends on it
 

@@ -3,12 +3,13 @@
 from typing import Any, NamedTuple
 
 import pandas as pd
+import torch
 
 from idbpd.datasets.table import TaskTable
 from idbpd.estimators.settings import Settings
 from idbpd.experiment.export import export
 from idbpd.experiment.limits.certify import certify
-from idbpd.experiment.machine.computing import computing
+from idbpd.experiment.machine.computing import computing, threads_for
 from idbpd.experiment.problem import Experiment
 from idbpd.experiment.splitting.table_split import split_tasks
 from idbpd.experiment.splitting.task_targets import task_targets
@@ -32,7 +33,8 @@ class Fitted(NamedTuple):
 def fit(table: TaskTable, settings: Settings, *, show_progress: bool) -> Fitted:
     """Train under limits; the functions are the nodes of the default pipeline, in their order."""
     compute = settings.compute
-    with computing(compute.threads, deterministic=compute.deterministic), bars(shown=show_progress):
+    threads = threads_for([table], torch.get_num_threads()) if compute.threads == "auto" else compute.threads
+    with computing(threads, deterministic=compute.deterministic), bars(shown=show_progress):
         division, training, search = settings.division, settings.training, settings.search
         parts = split_tasks(table, task_targets(table, division), division)
         unsettled = settings.unsettled(parts.fingerprint)

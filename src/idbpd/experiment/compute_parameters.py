@@ -57,7 +57,7 @@ class ComputeParameters(ParameterBlock):
 
     device: str
     dtype: Literal["float32", "float64"]
-    threads: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
+    threads: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     deterministic: bool = True
     distributed: DistributedParameters = ALONE
 

@@ -3,12 +3,16 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
+from kedro.framework.context import KedroContext
 
-from idbpd.experiment.machine.computing import computing
+from idbpd.experiment.machine.computing import computing, threads_for
 from idbpd.experiment.machine.thread_team import is_dynamic, most_threads, set_dynamic
+from idbpd.hooks.compute import ComputeHook
 
 ASK = """
 from idbpd.experiment.machine.computing import computing
@@ -69,3 +73,27 @@ def test_products_of_float32_are_not_rounded_to_fewer_bits() -> None:
         assert [place.allow_tf32 for place in places] == [True, before[1]]
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before[0]
+
+
+def test_only_large_features_are_worth_all_threads() -> None:
+    small, large = (SimpleNamespace(features=torch.empty(rows, 1000, device="meta")) for rows in (9_999, 10_000))
+    assert threads_for(["a parameter", small, None], 8) == 1
+    assert threads_for([small, large], 8) == 8
+
+
+def test_a_run_has_the_threads_that_its_data_are_worth() -> None:
+    before, hook = torch.get_num_threads(), ComputeHook()
+    large = SimpleNamespace(features=torch.empty(10_000, 1000, device="meta"))
+    loader = {"parameters": {"compute": {"threads": "auto", "deterministic": False}}}
+    try:
+        torch.set_num_threads(2)
+        hook.after_context_created(cast("KedroContext", SimpleNamespace(config_loader=loader)))
+        hook.before_pipeline_run()
+        counts = []
+        for inputs in ({"train": large}, {"seed": 0}, {"seed": 0, "train": large}):
+            hook.before_node_run(inputs)
+            counts.append(torch.get_num_threads())
+        hook.after_pipeline_run()
+        assert (counts, torch.get_num_threads()) == ([2, 1, 2], 2)
+    finally:
+        torch.set_num_threads(before)

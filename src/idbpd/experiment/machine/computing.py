@@ -1,7 +1,8 @@
 """How this process computes: with how many threads, how exactly, and whether repeatably."""
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -12,8 +13,20 @@ from idbpd.experiment.machine.thread_team import is_dynamic, most_threads, set_d
 # cuBLAS is repeatable only with a workspace of its own; it reads this when a device is first used.
 CUBLAS = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 
+# From so many numbers in the features on, a pass over them gains more by all cores than their waiting for each other
+# costs: twice this size took 0.6 times as long on two cores, and a third of it as long as on one (docs/performance.md).
+LARGE = 10_000_000
+
 # What may round products of float32 to TF32. torch.export fails once torch's newer names for this have been used.
 _MAY_ROUND: tuple[Any, ...] = (torch.backends.cuda.matmul, torch.backends.cudnn)
+
+
+def threads_for(data: Iterable[Any], most: int) -> int:
+    """All threads if some of these objects has a large table of features, else one: with one thread, digits are the
+    same on machines with more cores.
+    """
+    shapes = (getattr(getattr(one, "features", None), "shape", ()) for one in data)
+    return most if any(math.prod(shape) >= LARGE for shape in shapes) else 1
 
 
 @contextmanager

@@ -48,7 +48,7 @@ class RemoteProblem:
             "network_sha256": network_sha256(type(network)),
             "dtype": compute.dtype,
             "device": compute.device,
-            "threads": compute.threads,
+            "threads": 1 if compute.threads == "auto" else compute.threads,  # a rank is for a core
             "deterministic": compute.deterministic,
             "seed": seed,
         }
