@@ -41,6 +41,11 @@ class DeferredHook:
         self._pass_on("before_pipeline_run", run_params=run_params, pipeline=pipeline, catalog=catalog)
 
     @hook_impl
+    def before_node_run(self, inputs: Any) -> None:
+        """Pass it on."""
+        self._pass_on("before_node_run", inputs=inputs)
+
+    @hook_impl
     def after_pipeline_run(self, run_params: Any, pipeline: Any, catalog: Any) -> None:
         """Pass it on."""
         self._pass_on("after_pipeline_run", run_params=run_params, pipeline=pipeline, catalog=catalog)
