@@ -211,7 +211,7 @@ _WARM = "here.maximisers if bundle is None else bundle.best(bundle.values + prop
 _PAIR_SCALE = "torch.where(sy > 1e-8 * (ss * yy).sqrt(), sy / bent, metric.scale)"
 _HIGHER = "(bundle.raised(values) > values + _RISEN * (1 + values.abs())).any()"
 _NEAR = "added.values + reach.cpu().double() >= torch.tensor(level, dtype=torch.float64)"
-_TOO_LARGE = "now <= tolerance and mu > 1e3 * max(needed, 1e-3 * natural)"
+_TOO_LARGE = "now <= max(tolerance, allowed) and mu > 1e3 * max(needed, 1e-3 * natural)"
 _UPDATED = "metric.updated(step.s, y, torch.maximum(sy, _DAMPING * sBs), scale, kept, memory)"
 _HIDES = "before - new >= -_HIDDEN * noise and proposal.reduction <= _HIDDEN * noise"
 _FAIR = "is_patient and now - proposal.violation >= _FAIR_SHARE * min(now, length * steepest**0.5)"
@@ -371,6 +371,13 @@ SWITCHES = [
         "penalty_decrease",
         "the penalty is never lowered",
         Expression(penalty, "choose_penalty", _TOO_LARGE, "False"),
+        EVERYWHERE,
+        data=True,
+    ),
+    Switch(
+        "leeway",
+        "a violation has to fall first, however small it is next to the other residuals",
+        _constant(penalty, "_LEEWAY", 0.0),
         EVERYWHERE,
         data=True,
     ),

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from idbpd.optim import Constraint, Problem, Status, solve
 from idbpd.optim.kkt import best_multipliers, residuals
 from idbpd.optim.oracle import Gradients
 from idbpd.optim.quasi_newton.merit import LARGEST, Merit
@@ -131,6 +132,37 @@ def test_the_penalty_is_raised_only_as_far_as_needed() -> None:
     assert choose_penalty(model, Penalty(1.0), 1e-6) == (3.0, False)  # half as much again as needed
     assert choose_penalty(model, Penalty(0.1), 1e-6) == (1.0, False)  # at most tenfold at a time
     assert choose_penalty(model, Penalty(0.0), 1e-6) == (3.0, False)  # the first choice
+
+
+def test_the_penalty_is_not_raised_for_a_violation_that_is_allowed() -> None:
+    # min -x with x <= 0 at x = 1: the multiplier is 2, and 1.5 where x may be 0.5.
+    gradients = Gradients(torch.tensor([-1.0]).double(), torch.tensor([[1.0]]).double())
+    model = build(gradients, torch.tensor([1.0]).double())
+
+    assert choose_penalty(model, Penalty(1.0), 1e-6, 0.5) == (1.5 * 1.5, False)
+    assert choose_penalty(model, Penalty(1.0), 1e-6, 2.0) == (1.0, False)
+    assert choose_penalty(model, Penalty(1e6), 1e-6, 2.0) == (1e5, False)  # and it may fall
+
+
+@pytest.mark.parametrize("value", [1.0, -1.0])
+def test_of_an_equality_either_sign_is_allowed(value: float) -> None:
+    gradients = Gradients(torch.tensor([-value]).double(), torch.tensor([[1.0]]).double())
+    model = build(gradients, torch.tensor([value]).double())._replace(equalities=1)
+
+    assert choose_penalty(model, Penalty(1.0), 1e-6, 0.5) == (1.5 * 1.5, False)
+
+
+def test_a_limit_at_the_least_value_of_its_term_does_not_hold_the_objective_up() -> None:
+    # On the circle the gradient of the constraint is zero, so that no penalty keeps the run on it around to (1, 0).
+    problem = Problem(
+        objective=lambda x: (x[0] - 1) ** 2 + x[1] ** 2,
+        constraints=[Constraint(lambda x: (x.square().sum() - 1) ** 2)],
+    )
+
+    solution = solve(problem, torch.tensor([-1.0, 0.1], dtype=torch.float64), max_steps=200, tolerance=1e-6)
+
+    assert solution.status is Status.CONVERGED
+    torch.testing.assert_close(solution.x, torch.tensor([1.0, 0.0], dtype=torch.float64))
 
 
 def test_a_patient_choice_lets_the_objective_have_its_say_while_the_violation_falls() -> None:

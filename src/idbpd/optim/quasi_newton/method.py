@@ -33,7 +33,7 @@ from idbpd.optim.quasi_newton.exact_metric import exact_metric, next_flat
 from idbpd.optim.quasi_newton.known_metric import metric_to_begin_with, refreshed
 from idbpd.optim.quasi_newton.lbfgs import Step, learn_pair, learn_scale
 from idbpd.optim.quasi_newton.merit import Merit
-from idbpd.optim.quasi_newton.penalty import Penalty, choose_penalty
+from idbpd.optim.quasi_newton.penalty import Penalty, choose_penalty, leeway
 from idbpd.optim.quasi_newton.phases import (
     UNBOUNDED,
     IDBPDState,
@@ -182,7 +182,8 @@ class IDBPD:
             return None  # rounding has cost the metric its definiteness
         mu, hopeless = 1.0, False
         if not restoring:
-            mu, hopeless = choose_penalty(model, state.penalty, tolerance, steps_are_short=state.t < _SHORT)
+            short, allowed = state.t < _SHORT, leeway(point)
+            mu, hopeless = choose_penalty(model, state.penalty, tolerance, allowed, steps_are_short=short)
         if hopeless and point.violation > tolerance:
             return when_hopeless(state)
         merit = Merit(model.objective, mu, point.value_errors, equalities)
