@@ -182,7 +182,7 @@ class IDBPD:
             return None  # rounding has cost the metric its definiteness
         mu, hopeless = 1.0, False
         if not restoring:
-            short, allowed = state.t < _SHORT, leeway(point)
+            short, allowed = state.t < _SHORT, leeway(point) if state.bundle is None else 0.0
             mu, hopeless = choose_penalty(model, state.penalty, tolerance, allowed, steps_are_short=short)
         if hopeless and point.violation > tolerance:
             return when_hopeless(state)

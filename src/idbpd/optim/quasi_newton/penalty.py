@@ -41,7 +41,8 @@ class Penalty(NamedTuple):
 def leeway(point: EvaluatedPoint) -> float:
     """The violation that may wait at a point, because it is far less than what else is missing to a KKT point.
 
-    Both fall together, and so does the slackness, the product with the multipliers.
+    Both fall together, and so does the slackness, the product with the multipliers. It is for models with one row per
+    term: where the worst case jumps, the residuals of one row per term do not fall, and a cusp held a run for ever.
     """
     return _LEEWAY * point.worst / (1 + number(point.host_multipliers.abs().sum()))
 
