@@ -10,6 +10,7 @@ gradients, one thread: with kept activations on rows in memory, and in blocks on
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +32,7 @@ from idbpd.mtl import Logistic, MultiTaskData, RobustMultiTask, Task, same_for_a
 from idbpd.mtl import problem as oracle
 from idbpd.mtl.worst_cases import Share
 
+RUNNING = "INFO kedro.pipeline.node: Running node: "
 COLUMNS, ROWS_OF_A_GROUP, HIDDEN = 100, 100_000, 100
 BLOCK = {"type": "idbpd.datasets.TabularDataset", "tasks": {"first": "first", "second": "second"}}
 
@@ -48,34 +51,71 @@ def make_table(path: Path, rows: int) -> None:
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=ROWS_OF_A_GROUP)
 
 
-def run(project: KedroProject, parameters: str, until: str | None) -> tuple[float, float, str]:
-    """Seconds, peak of the memory that the process has to itself in bytes, and what it printed."""
+class Stage(NamedTuple):
+    """A node of the run: how long it took, with what it loads and saves, and the most memory that it had."""
+
+    name: str
+    seconds: float
+    of_processor: float  # seconds; less than those of the clock where others use the machine too
+    peak: float  # bytes that the process had to itself
+
+
+def run(project: KedroProject, parameters: str, until: str | None) -> list[Stage]:
+    """The stages of a run."""
+    logging_file = project.path / "conf" / "logging.yml"
+    silent, told = "level: CRITICAL", "level: INFO"  # of the nodes, which say when they begin
+    logging_file.write_text(logging_file.read_text(encoding="utf-8").replace(silent, told), encoding="utf-8")
     command = [sys.executable, "-m", "kedro", "run", "--params", parameters, *(["--to-nodes", until] if until else [])]
-    begin = time.perf_counter()
+    begin = begun = time.perf_counter()
     with subprocess.Popen(
         command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
-        peak = [0]
-        watch = threading.Thread(target=_watch, args=(process.pid, peak), daemon=True)
+        watch = Watch(process.pid)
         watch.start()
         assert process.stdout is not None
-        printed = []
+        printed: list[str] = []
+        stages: list[Stage] = []
+        name = "start"
         for line in process.stdout:
-            print(f"{time.perf_counter() - begin:7.1f} s {peak[0] / 1e9:5.2f} GB | {line}", end="", flush=True)
-            printed.append(line)
+            now = time.perf_counter()
+            if line.startswith(RUNNING):
+                stages.append(Stage(name, now - begun, *watch.until_now()))
+                name, begun = line.removeprefix(RUNNING).split(":")[0], now
+            elif not line.startswith("INFO"):
+                print(f"{now - begin:7.1f} s {watch.peak / 1e9:5.2f} GB | {line}", end="", flush=True)
+                printed.append(line)
+        stages.append(Stage(name, time.perf_counter() - begun, *watch.until_now()))
     if process.returncode:
         raise SystemExit("".join(printed[-30:]))
-    return time.perf_counter() - begin, float(peak[0]), "".join(printed)
+    return stages
 
 
-def _watch(process: int, peak: list[int]) -> None:
-    while True:
-        try:
-            lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
-        except OSError:
-            return
-        peak[0] = max(peak[0], *(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
-        time.sleep(0.1)
+class Watch(threading.Thread):
+    """Watches the processor time of a process, and the memory that it has to itself (RssAnon)."""
+
+    def __init__(self, process: int) -> None:
+        """Nothing is known yet."""
+        super().__init__(daemon=True)
+        self._folder = Path(f"/proc/{process}")
+        self._used, self._told, self.peak = 0.0, 0.0, 0.0
+
+    def run(self) -> None:
+        """Look ten times in a second, until the process has ended."""
+        while True:
+            try:
+                lines = (self._folder / "status").read_text(encoding="utf-8").splitlines()
+                fields = (self._folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            except OSError:
+                return
+            self.peak = max(self.peak, *(1024.0 * int(line.split()[1]) for line in lines if "RssAnon" in line), 0.0)
+            self._used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            time.sleep(0.1)
+
+    def until_now(self) -> tuple[float, float]:
+        """Processor time and peak since the last question."""
+        found = self._used - self._told, self.peak
+        self._told, self.peak = self._used, 0.0
+        return found
 
 
 def cost_per_row(train: MultiTaskData, in_memory: int) -> tuple[float, float, float]:
@@ -136,14 +176,20 @@ def main() -> None:
         project.configure("sources.yml", {"large": {**BLOCK, "filepath": str(table), **limit}})
         few = f"calibration.max_steps={given.steps},training.max_steps={given.steps},comparison.sweep=[]"
         settings = f"dataset=large,problem.weight_decay=1e-4,calibration.reserve=0,{few}"
-        seconds, peak, _ = run(project, settings, given.until)
+        stages = run(project, settings, given.until)
+        print("| stage | seconds | of one processor | rows per second of it | peak memory |\n|---|---|---|---|---|")
+        for stage in stages:
+            speed = f"{given.rows / stage.of_processor:.3g}" if stage.of_processor >= 1 else ""
+            name, peak = stage.name.replace("_", " "), f"{stage.peak / 1e9:.2f} GB"
+            print(f"| {name} | {stage.seconds:.1f} | {stage.of_processor:.1f} | {speed} | {peak} |")
         outcome = json.loads((project.data / "07_model_output/large/outcome.json").read_text(encoding="utf-8"))
         train = MultiTaskDataset(filepath=str(project.data / "05_model_input/large/train.safetensors")).load()
         assert isinstance(train, MultiTaskData)
         memory, file, bare = cost_per_row(train, min(500_000, len(train.features)))
         passes = outcome["evaluations"] * len(train.features) / outcome["seconds"]
         print(
-            f"rows {given.rows}, columns {COLUMNS}: run {seconds:.0f} s, peak memory {peak / 1e9:.2f} GB\n"
+            f"rows {given.rows}, columns {COLUMNS}: run {sum(stage.seconds for stage in stages):.0f} s, "
+            f"peak memory {max(stage.peak for stage in stages) / 1e9:.2f} GB\n"
             f"training: {outcome['evaluations']} evaluations in {outcome['seconds']:.1f} s, {passes:.3g} rows/s\n"
             f"a bare product with the file: {1e6 / bare:.3g} rows/s\n"
             f"step per row: {memory:.3f} us in memory, {file:.3f} us on the file, ratio {file / memory:.2f}"

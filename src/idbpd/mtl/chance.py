@@ -6,7 +6,6 @@ cancels in the difference, and its spread over the blocks says what chance can d
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -14,7 +13,7 @@ from torch import Tensor
 from idbpd.mtl.bounds.jackknife import pseudo_values, random_blocks
 from idbpd.mtl.criterion import Criterion
 from idbpd.mtl.data import Task
-from idbpd.mtl.metrics import HEADLINE, is_better, task_metrics
+from idbpd.mtl.metrics import answered, headline_without, is_better
 
 WORST_CASE = "worst_case_loss"
 BLOCKS = 20
@@ -30,17 +29,13 @@ def spreads(task: Task, logits: Tensor, criterion: Criterion) -> dict[str, list[
     blocks = random_blocks(task.size, most=BLOCKS)
     losses = criterion.loss.values(logits, task.targets)
     found = {WORST_CASE: pseudo_values(losses, criterion.worst_case, blocks).tolist()}
-    whole = task_metrics(task, logits, criterion.loss)
-    without = [_without(task, logits, blocks != block, criterion) for block in range(BLOCKS)]
-    for name in HEADLINE[task.meaning.kind]:
-        found[name] = [BLOCKS * whole[name] - (BLOCKS - 1) * left[name] for left in without]
+    del losses
+    here, kind = answered(task, logits, criterion.loss), task.meaning.kind
+    # A block that is nowhere: the measure of all samples.
+    whole = headline_without(kind, here, blocks + 1, 1)
+    for name, without in headline_without(kind, here, blocks, BLOCKS).items():
+        found[name] = [BLOCKS * whole[name][0] - (BLOCKS - 1) * left for left in without]
     return found
-
-
-def _without(task: Task, logits: Tensor, kept: Tensor, criterion: Criterion) -> dict[str, float]:
-    groups = None if task.groups is None else task.groups[kept.to(task.groups.device)]
-    fewer = replace(task, rows=task.rows[kept], targets=task.targets[kept], groups=groups)
-    return task_metrics(fewer, logits[kept], criterion.loss)
 
 
 def is_surely_better(

@@ -1,5 +1,7 @@
 """How well scores rank true labels before others."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -38,13 +40,13 @@ def average_precision(scores: Tensor, relevant: Tensor) -> Tensor:
     >>> average_precision(torch.tensor([[0.9], [0.8], [0.1]]), torch.tensor([[True], [False], [True]]))
     tensor([0.8333], dtype=torch.float64)
     """
-    by_label, ascending, true_until = _sorted(scores, relevant)
-    # The true samples with a score below that of each sample, and how many samples there are below it.
-    below = _places(ascending, by_label)
-    true_below = true_until.gather(-1, (below - 1).clamp_(min=0).long()).masked_fill_(below == 0, 0)
+    ranks = _ranks(scores, relevant)
+    true, others = _counts(ranks.level, ranks.true), _counts(ranks.level, ~ranks.true)
     total = relevant.sum(dim=0)
-    precision = (total[:, None] - true_below).double().div_(below.neg_().add_(scores.shape[0]))
-    return precision.masked_fill_(~relevant.T, 0.0).sum(dim=-1) / total
+    true_from = total[:, None] - true.cumsum(dim=-1).sub_(true)  # with at least this score
+    others_from = (len(scores) - total)[:, None] - others.cumsum(dim=-1).sub_(others)
+    precision = true_from.double().div_(others_from.add_(true_from).clamp_(min=1))
+    return precision.mul_(true).sum(dim=-1) / total
 
 
 def roc_auc(scores: Tensor, relevant: Tensor) -> Tensor:
@@ -56,26 +58,52 @@ def roc_auc(scores: Tensor, relevant: Tensor) -> Tensor:
     >>> roc_auc(torch.tensor([[0.9], [0.8], [0.1]]), torch.tensor([[True], [False], [True]]))
     tensor([0.5000], dtype=torch.float64)
     """
-    by_label, ascending, others = _sorted(scores, ~relevant)
-    others = torch.cat([others.new_zeros(len(others), 1), others], dim=-1)  # among the first 0, 1, ... n scores
-    twice = others.gather(-1, _places(ascending, by_label).long())
-    twice += others.gather(-1, _places(ascending, by_label, right=True).long())
-    wins = twice.double().div_(2).masked_fill_(~relevant.T, 0.0).sum(dim=-1)
-    return wins / (relevant.sum(dim=0) * others[:, -1])
+    ranks = _ranks(scores, relevant)
+    return _area(ranks.level, ranks.true, ~ranks.true)
 
 
-def _sorted(scores: Tensor, counted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Label by label: the scores, the same in ascending order, and how many are counted among the first 1, 2, ..."""
-    by_label = scores.T.contiguous()
-    ascending, order = by_label.sort(dim=-1)
-    return by_label, ascending, counted.T.gather(-1, order).cumsum(dim=-1, dtype=_whole_numbers(by_label))
+def roc_auc_without(scores: Tensor, relevant: Tensor, blocks: Tensor, count: int) -> Tensor:
+    """`roc_auc` without the samples of block 0, then without those of block 1, and so on: (count, labels).
+
+    Samples are sorted once for all of them: of millions, that is nearly all of the time.
+    """
+    ranks = _ranks(scores, relevant)
+    block = blocks[ranks.order]
+    areas = []
+    for left_out in range(count):
+        kept = block != left_out
+        areas.append(_area(ranks.level, ranks.true & kept, ~ranks.true & kept))
+    return torch.stack(areas)
 
 
-def _places(ascending: Tensor, by_label: Tensor, *, right: bool = False) -> Tensor:
-    is_short = _whole_numbers(by_label) is torch.int32
-    return torch.searchsorted(ascending, by_label, right=right, out_int32=is_short)
+class _Ranks(NamedTuple):
+    """Samples by ascending score, label by label: (labels, samples)."""
+
+    order: Tensor  # which samples they are
+    level: Tensor  # int64: the number of different scores below
+    true: Tensor  # whether they have the label
+
+
+def _ranks(scores: Tensor, relevant: Tensor) -> _Ranks:
+    ascending, order = scores.T.contiguous().sort(dim=-1)
+    level = torch.zeros_like(order)
+    torch.cumsum(ascending[:, 1:] != ascending[:, :-1], dim=-1, out=level[:, 1:])
+    return _Ranks(order, level, relevant.T.gather(-1, order))
+
+
+def _counts(level: Tensor, counted: Tensor) -> Tensor:
+    """How many of the counted samples each level has; as many columns as samples, of which the last may be zero."""
+    counts = torch.zeros(level.shape, dtype=_whole_numbers(level), device=level.device)
+    return counts.scatter_add_(-1, level, counted.to(counts.dtype))
+
+
+def _area(level: Tensor, true: Tensor, others: Tensor) -> Tensor:
+    """The share of pairs that are in the right order, of whole numbers that are exact."""
+    true_at, others_at = _counts(level, true), _counts(level, others)
+    twice = others_at.cumsum(dim=-1).mul_(2).sub_(others_at).mul_(true_at).sum(dim=-1)
+    return twice.double() / 2 / (true.sum(dim=-1) * others.sum(dim=-1))
 
 
 def _whole_numbers(by_label: Tensor) -> torch.dtype:
-    """The smaller type that can count twice all samples: of millions of them, the memory of counts is what counts."""
-    return torch.int32 if by_label.shape[1] < 2**30 else torch.int64
+    """The smaller type that can count all samples: of millions of them, the memory of counts is what counts."""
+    return torch.int32 if by_label.shape[1] < 2**31 else torch.int64

@@ -8,7 +8,7 @@ from idbpd.mtl.kinds import KINDS, Kind
 from idbpd.mtl.metrics import MEASURES, SAMPLE_ERRORS, Answered
 
 
-def _answered(kind: Kind, unknown: bool = False) -> Answered:
+def answered_samples(kind: Kind, unknown: bool = False) -> Answered:
     width = {"binary": 1, "number": 1}.get(kind, 4)
     outputs = torch.randn(50, width, dtype=torch.float64)
     if kind == "number":
@@ -29,7 +29,7 @@ def _answered(kind: Kind, unknown: bool = False) -> Answered:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("unknown", [False, True])
 def test_every_measure_is_that_of_the_tables(kind: Kind, unknown: bool) -> None:
-    answered = _answered(kind, unknown and kind == "labels")
+    answered = answered_samples(kind, unknown and kind == "labels")
     measured = MEASURES[kind](answered)
     for name, measure in SAMPLE_ERRORS[kind].items():
         errors = measure.errors(answered)

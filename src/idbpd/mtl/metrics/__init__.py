@@ -12,6 +12,7 @@ from idbpd.mtl.data import Task
 from idbpd.mtl.kinds import Kind
 from idbpd.mtl.losses import Loss
 from idbpd.mtl.metrics.answered import Answered
+from idbpd.mtl.metrics.left_out import headline_without
 from idbpd.mtl.metrics.number import measure_number
 from idbpd.mtl.metrics.one_of_many import measure_classes, measure_distribution
 from idbpd.mtl.metrics.sample_errors import SAMPLE_ERRORS, ErrorMeasure
@@ -66,6 +67,7 @@ __all__ = [
     "Answered",
     "ErrorMeasure",
     "answered",
+    "headline_without",
     "is_better",
     "task_metrics",
 ]

@@ -22,3 +22,7 @@ class Answered(NamedTuple):
         """
         least = torch.finfo(self.answers.dtype).eps
         return self.answers.double().clamp(least, 1 - least)
+
+    def of(self, samples: Tensor) -> "Answered":
+        """Those of some samples."""
+        return self._replace(outputs=self.outputs[samples], answers=self.answers[samples], truths=self.truths[samples])

@@ -7,8 +7,7 @@ from idbpd.mtl.ranking import label_ranking_precision
 
 def measure_classes(answered: Answered) -> dict[str, float]:
     """The measures of a task whose samples have exactly one class each."""
-    right = answered.answers.argmax(dim=-1) == answered.truths.argmax(dim=-1)
-    return {"accuracy": right.double().mean().item(), **_of_probabilities(answered)}
+    return {"accuracy": share_of_right_classes(answered), **_of_probabilities(answered)}
 
 
 def measure_distribution(answered: Answered) -> dict[str, float]:
@@ -21,12 +20,24 @@ def measure_distribution(answered: Answered) -> dict[str, float]:
     """
     relevant = answered.truths > 0
     labelled = relevant.any(dim=-1)
-    hits = relevant.gather(-1, answered.outputs.argmax(dim=-1, keepdim=True))
     return {
-        "hit_rate": hits[labelled].double().mean().item(),
+        "hit_rate": hit_rate(answered),
         "ranking_precision": label_ranking_precision(answered.outputs[labelled], relevant[labelled]).mean().item(),
         **_of_probabilities(answered),
     }
+
+
+def share_of_right_classes(answered: Answered) -> float:
+    """How often the most likely class is the true one."""
+    right = answered.answers.argmax(dim=-1) == answered.truths.argmax(dim=-1)
+    return right.double().mean().item()
+
+
+def hit_rate(answered: Answered) -> float:
+    """How often the first guess is a true label, of the samples with a label."""
+    relevant = answered.truths > 0
+    hits = relevant.gather(-1, answered.outputs.argmax(dim=-1, keepdim=True))
+    return hits[relevant.any(dim=-1)].double().mean().item()
 
 
 def _of_probabilities(answered: Answered) -> dict[str, float]:

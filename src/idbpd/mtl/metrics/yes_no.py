@@ -29,13 +29,19 @@ def measure_binary(answered: Answered) -> dict[str, float]:
 
 
 def _measure_questions(answered: Answered) -> dict[str, float]:
-    known, right = known_and_right(answered)
+    known = ~answered.truths.isnan()
     return {
-        "accuracy": right[known].double().mean().item(),
+        "accuracy": share_of_right_answers(answered),
         **ranking_metrics(answered.answers, answered.truths),
         "log_loss": _log_loss(answered, known),
         "brier": (answered.answers.double()[known] - answered.truths[known]).square_().mean().item(),
     }
+
+
+def share_of_right_answers(answered: Answered) -> float:
+    """Of all questions with a known answer."""
+    known, right = known_and_right(answered)
+    return right[known].double().mean().item()
 
 
 def _log_loss(answered: Answered, known: Tensor) -> float:
