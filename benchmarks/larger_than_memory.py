@@ -33,7 +33,7 @@ from idbpd.mtl import problem as oracle
 from idbpd.mtl.worst_cases import Share
 
 RUNNING = "INFO kedro.pipeline.node: Running node: "
-COLUMNS, ROWS_OF_A_GROUP, HIDDEN = 100, 100_000, 100
+COLUMNS, ROWS_OF_A_GROUP, HIDDEN = 100, 1 << 20, 100  # row groups as pandas makes them
 BLOCK = {"type": "idbpd.datasets.TabularDataset", "tasks": {"first": "first", "second": "second"}}
 
 

@@ -89,17 +89,21 @@ def test_columns_have_the_roles_that_they_have_in_memory(file: str) -> None:
     pd.testing.assert_frame_equal(stored.frame(rows), table.frame(rows))
 
 
-def test_encoding_and_scaling_are_those_of_the_table_in_memory(file: str) -> None:
+@pytest.mark.parametrize("at_a_time", [70, 1000, 1 << 22])  # less than a row group, or more
+def test_encoding_and_scaling_are_those_of_the_table_in_memory(
+    file: str, at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("idbpd.datasets.stored.parquet_rows.NUMBERS_AT_A_TIME", at_a_time)
     stored, table = _load(file), _load(file, 1e9)
     assert isinstance(stored.features, StoredFeatures)
     rows = np.arange(0, ROWS, 3)
     encoding, scaling = fit_stored(stored.features, rows, "standard")
     assert encoding == fit_encoding(table, rows)
     expected = encoded(table, rows, encoding)
-    found = [
-        encode_columns(columns, rows[(rows >= begin) & (rows < begin + GROUP)] - begin, encoding)
-        for begin, columns in stored.features.blocks()
-    ]
+    found = []
+    for begin, columns in stored.features.blocks():
+        here = (rows >= begin) & (rows < begin + len(columns[0].values))
+        found.append(encode_columns(columns, rows[here] - begin, encoding))
     np.testing.assert_array_equal(np.concatenate(found), expected)
     of_table = fit_scaling(torch.from_numpy(expected), "standard")
     torch.testing.assert_close(scaling.center, of_table.center, rtol=1e-6, atol=1e-6)
@@ -225,12 +229,15 @@ def test_what_cannot_work_with_a_stored_table_says_so(file: str) -> None:
         split(_load(file), DIVISION)
 
 
-def test_rows_are_found_by_their_numbers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_a_time", [7, 1 << 22])
+def test_rows_are_found_by_their_numbers(tmp_path: Path, at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("idbpd.datasets.stored.parquet_rows.NUMBERS_AT_A_TIME", at_a_time)
     files = [_write(tmp_path / f"{at}.parquet", _frame(100 * at, at)) for at in (2, 3)]
     rows = ParquetRows(files)
     assert len(rows) == 500
     wanted = np.array([450, 0, 199, 200, 10])
     expected = pd.concat([_frame(200, 2), _frame(300, 3)])["count"].to_numpy()[wanted]
+    assert rows.some(np.array([450, 0, 450]), ["count"]).column(0).to_pylist() == expected[[0, 1, 0]].tolist()
     assert rows.some(wanted, ["count"]).column(0).to_pylist() == expected.tolist()
     assert rows.some(np.array([], dtype=np.intp), ["count"]).num_rows == 0
 

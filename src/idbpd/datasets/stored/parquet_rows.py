@@ -19,6 +19,8 @@ from idbpd.datasets.tabular.csv_file import first_line
 from idbpd.errors import DataError
 
 BYTES_AT_ONCE = 1 << 22
+# Numbers that are read at a time, 32 MB as float64. Row groups may be of any size: those of pandas have a million rows.
+NUMBERS_AT_A_TIME = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -61,24 +63,32 @@ class ParquetRows:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """All values of one column."""
-        parts = [self._read(at, None, [name]).column(0) for at in range(len(self.files))]
+        parts = []
+        for file, name_of_file in zip(self._open, self.files, strict=True):
+            try:
+                parts.append(file.read([name]).column(0))
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise DataError(f"{name_of_file}: a damaged Parquet file: {first_line(error)}") from error
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], type=self.schema.field(name).type)
 
     def blocks(self, names: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
-        """The row groups, each with the number of its first row."""
+        """All rows, some at a time, each time with the number of the first of them."""
         for group in self.groups:
-            yield group.begin, self._read(group.file, group.number, names)
+            yield from self._parts(group, names)
         pa.default_memory_pool().release_unused()  # what Arrow keeps for the next file, training needs
 
     def some(self, rows: NDArray[np.intp], names: Sequence[str]) -> pa.Table:
         """Some rows, in the given order; only the row groups that have one of them are read."""
         order = np.argsort(rows, kind="stable")
-        found, begin = [], 0
-        while begin < len(order):
-            group = self.groups[bisect_right(self._begins, int(rows[order[begin]])) - 1]
-            end = begin + int(np.searchsorted(rows[order[begin:]], group.begin + group.rows))
-            found.append(self._read(group.file, group.number, names).take(rows[order[begin:end]] - group.begin))
-            begin = end
+        wanted = rows[order]
+        found, at = [], 0
+        while at < len(wanted):
+            group = self.groups[bisect_right(self._begins, int(wanted[at])) - 1]
+            for begin, table in self._parts(group, names):
+                end = at + int(np.searchsorted(wanted[at:], begin + len(table)))
+                if end > at:
+                    found.append(table.take(wanted[at:end] - begin))
+                at = end
         table = pa.concat_tables(found) if found else self.schema.empty_table().select(list(names))
         return table.take(np.argsort(order, kind="stable"))
 
@@ -98,15 +108,17 @@ class ParquetRows:
                 partial.write_text(json.dumps(found, indent=1), encoding="utf-8")
         return [digest for file in self.files for digest in found[file]["row_groups"]]
 
-    def _read(self, at: int, group: int | None, names: Sequence[str]) -> pa.Table:
-        file = self._open[at]
+    def _parts(self, group: RowGroup, names: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+        """The rows of a row group, some at a time."""
+        begin, wanted = group.begin, list(names)
+        size = max(1, NUMBERS_AT_A_TIME // max(len(wanted), 1))
         try:
-            wanted = list(names)
-            table = file.read(wanted) if group is None else file.read_row_group(group, wanted)
+            for batch in self._open[group.file].iter_batches(size, row_groups=[group.number], columns=wanted):
+                yield begin, pa.Table.from_batches([batch]).select(wanted)
+                begin += len(batch)
         except (pa.ArrowException, OSError, ValueError) as error:
-            place = "" if group is None else f", row group {group + 1}"
-            raise DataError(f"{self.files[at]}{place}: a damaged Parquet file: {first_line(error)}") from error
-        return table.select(wanted)
+            place = f"{self.files[group.file]}, row group {group.number + 1}"
+            raise DataError(f"{place}: a damaged Parquet file: {first_line(error)}") from error
 
     def _groups(self) -> Iterator[RowGroup]:
         begin = 0
