@@ -150,7 +150,7 @@ def cost_per_row(train: MultiTaskData, in_memory: int) -> tuple[float, float, fl
             best[name] = min(best[name], (time.perf_counter() - begin) / times / len(rows.features))
         begin = time.perf_counter()
         with torch.no_grad():
-            for block in torch.split(train.features, 2621):
+            for block in torch.split(train.table, 2621):
                 network.trunk(block)
         best["bare"] = min(best["bare"], (time.perf_counter() - begin) / len(train.features))
     return 1e6 * best["memory"], 1e6 * best["file"], 1e6 * best["bare"]

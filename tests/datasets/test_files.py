@@ -91,7 +91,7 @@ def test_tasks_come_back_as_they_were(tmp_path: Path) -> None:
     dataset = MultiTaskDataset(filepath=str(tmp_path / "train.safetensors"))
     dataset.save(data)
     loaded = dataset.load()
-    assert torch.equal(loaded.features, data.features)
+    assert torch.equal(loaded.table, data.table)
     assert (loaded["priority"].name, loaded["priority"].labels) == ("priority", ("a", "b"))
     assert torch.equal(loaded["priority"].rows, task.rows)
     assert torch.equal(loaded["priority"].targets, task.targets)

@@ -62,7 +62,7 @@ def test_values_and_gradients_are_those_with_kept_activations(
     network = seeded_network(FEATURES, 5, data.classes, seed=1).double()
     expected = _found(network, data, share)
     monkeypatch.setattr("idbpd.mtl.problem.MOST_ACTIVATIONS", 0)
-    monkeypatch.setattr("idbpd.mtl.blocked_passes.BLOCK", 70 * FEATURES)  # the last block is a short one
+    monkeypatch.setattr("idbpd.mtl.row_blocks.BLOCK", 70 * FEATURES)  # the last block is a short one
     torch.testing.assert_close(_found(network, data, share), expected, rtol=1e-12, atol=1e-14)
 
 
@@ -86,7 +86,7 @@ def test_all_of_a_mapped_file_is_announced_before_it_is_read(tmp_path: Path, mon
         "idbpd.mtl.read_ahead.advise", lambda at, length: announced.append((at - table.data_ptr(), length))
     )
     for begin in range(0, rows, 7):
-        read_ahead(table, None, slice(begin, min(begin + 7, rows)))
+        read_ahead(table, begin * width * 4, min(begin + 7, rows) * width * 4)
         assert min(begin + 7, rows) * width * 4 <= sum(length for _, length in announced)
     places = [0, *(at + length for at, length in announced)]
     assert [at for at, _ in announced] == places[:-1]  # without a hole, and nothing twice
@@ -97,7 +97,7 @@ def test_memory_that_is_no_file_may_be_announced(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("idbpd.mtl.read_ahead.AHEAD", 64)
     table = torch.randn(1000, 3)
     for begin in range(0, 1000, 10):
-        read_ahead(table, None, slice(begin, begin + 10))
+        read_ahead(table, begin * 12, (begin + 10) * 12)
     assert table.isfinite().all()
 
 

@@ -26,7 +26,7 @@ def _data(n: int) -> MultiTaskData:
 def test_the_standard_error_of_a_mean_is_the_textbook_one() -> None:
     data, n = _data(400), 400
     drawn = draw_quality(_Fixed(), data, CRITERIA, draws=2000)["one"]
-    losses = CrossEntropy().values(data.features, data["one"].targets).double()
+    losses = CrossEntropy().values(data.table, data["one"].targets).double()
     assert standard_error(drawn.worst_case_loss) == pytest.approx(losses.std().item() / n**0.5, rel=0.1)
     accuracy = measure_quality(_Fixed(), data, CRITERIA)["one"].metrics["accuracy"]
     expected = (accuracy * (1 - accuracy) / n) ** 0.5

@@ -59,7 +59,7 @@ def test_the_same_solver_minimises_it() -> None:
 def test_a_task_of_weight_zero_is_not_passed() -> None:
     """Its rows have features that no network can pass; a task that took part in the passes would show it."""
     data = _data()
-    data.features[8:] = float("nan")  # seen by the second task alone
+    data.table[8:] = float("nan")  # seen by the second task alone
     network = seeded_network(5, 4, data.classes, seed=0).double()
     x = torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
     for weights, finite in (({"first": 1.0}, True), ({"first": 1.0, "second": 0.0}, True), ({"second": 1.0}, False)):

@@ -92,7 +92,7 @@ def test_a_run_begins_with_the_moments_of_the_features() -> None:
 
     assert isinstance(metric, LayeredMetric)
     (layer,) = metric.layers
-    table = torch.cat([data.features, torch.ones(200, 1)], dim=1)
+    table = torch.cat([data.table, torch.ones(200, 1)], dim=1)
     assert layer.right is not None
     torch.testing.assert_close(layer.right, damped_inverse(table.T @ table / 200, OF_FEATURES))
 
@@ -105,7 +105,7 @@ def test_a_convolution_has_the_moments_of_its_patches() -> None:
 
     assert isinstance(metric, LayeredMetric)
     (layer,) = metric.layers
-    padded = functional.pad(data.features.view(-1, 4, 4), (1, 1, 1, 1))
+    padded = functional.pad(data.table.view(-1, 4, 4), (1, 1, 1, 1))
     patches = [padded[:, i : i + 2, j : j + 2].reshape(200, 4) for i in (0, 2, 4) for j in (0, 2, 4)]
     table = torch.cat([torch.cat([one, torch.ones(200, 1)], dim=1) for one in patches])
     assert layer.right is not None
@@ -122,7 +122,7 @@ def test_later_it_has_the_derivatives_behind_each_layer() -> None:
 
     assert metric is not None
     trunk, head, _ = metric.layers
-    table = torch.cat([data.features, torch.ones(200, 1)], dim=1)
+    table = torch.cat([data.table, torch.ones(200, 1)], dim=1)
     hidden = torch.tanh(network.trunk(data.features)).detach()
     back = weights.sqrt().unsqueeze(1) * (1 - hidden.square()) * network.heads.task[0].weight.detach()  # type: ignore[operator]
     a, b = table.T @ table / 200, back.T @ back

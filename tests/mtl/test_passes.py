@@ -203,8 +203,8 @@ def test_gradients_may_be_asked_under_any_weights() -> None:
 def test_features_of_another_type_are_converted_on_the_way() -> None:
     """A certificate in float64 needs no second copy of the data."""
     data = _data()
-    single = MultiTaskData(data.features.float(), data.tasks)
-    double = MultiTaskData(single.features.double(), data.tasks)
+    single = MultiTaskData(data.table.float(), data.tasks)
+    double = MultiTaskData(single.table.double(), data.tasks)
     for kind in ("tanh", "module"):
         network = _network(kind, data)
         x = _flat(network)

@@ -68,7 +68,7 @@ def test_numbers_that_run_away_keep_the_best_weights(caplog: pytest.LogCaptureFi
 
 def test_numbers_that_are_never_finite_are_an_error_of_the_data() -> None:
     data = small_tasks(2)
-    enormous = MultiTaskData(data.features * 1e308, data.tasks)
+    enormous = MultiTaskData(data.table * 1e308, data.tasks)
     with pytest.raises(
         DataError, match=r"calibrating second: the losses are not finite at any .* see features.scaling"
     ):

@@ -97,6 +97,11 @@ class StoredFeatures(ABC):
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
 
+    @property
+    @abstractmethod
+    def is_sparse(self) -> bool:
+        """Whether most of the features that the columns become are zeros."""
+
     @abstractmethod
     def column(self, at: int) -> Column:
         """One column with all its values."""

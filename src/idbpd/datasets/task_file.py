@@ -1,6 +1,7 @@
 """Features and tasks in one file, in safetensors: written and read without Kedro, which ranks and estimators lack."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from idbpd.datasets.tensor_stream import StreamedData, write_tensors
-from idbpd.mtl import Meaning, MultiTaskData, Task
+from idbpd.datasets.tensor_stream import SPARSE_PARTS, StreamedData, write_sparse_tensors, write_tensors
+from idbpd.mtl import Features, Meaning, MultiTaskData, SparseRows, Task
 
 
 def load_tasks(path: Path) -> MultiTaskData:
@@ -18,6 +19,7 @@ def load_tasks(path: Path) -> MultiTaskData:
     tensors = load_file(path)
     with safe_open(path, framework="pt") as file:
         described: dict[str, dict[str, Any]] = json.loads(file.metadata()["tasks"])
+        width = int(file.metadata().get("width", 0))
     tasks = tuple(
         Task(
             name,
@@ -31,7 +33,7 @@ def load_tasks(path: Path) -> MultiTaskData:
         )
         for name, about in described.items()
     )
-    return MultiTaskData(tensors["features"], tasks)
+    return MultiTaskData(_features(tensors, width), tasks)
 
 
 def save_tasks(data: MultiTaskData | StreamedData, path: Path) -> None:
@@ -52,8 +54,22 @@ def save_tasks(data: MultiTaskData | StreamedData, path: Path) -> None:
         }
         for task in data.tasks
     }
-    metadata = {"tasks": json.dumps(described)}
+    metadata = {"tasks": json.dumps(described), "width": str(data.features.shape[1])}
     if isinstance(data, StreamedData):
-        write_tensors(path, tensors, "features", data.features, metadata)
+        write = write_sparse_tensors if data.features.is_sparse else write_tensors
+        write(path, tensors, "features", data.features, metadata)
     else:
-        save_file({"features": data.features.contiguous(), **tensors}, path, metadata=metadata)
+        save_file({**_tensors(data.features), **tensors}, path, metadata=metadata)
+
+
+def _features(tensors: Mapping[str, Tensor], width: int) -> Features:
+    if "features" in tensors:
+        return tensors["features"]
+    begins, columns, values = (tensors[f"features.{part}"] for part in SPARSE_PARTS)
+    return SparseRows(begins, columns, values, width)
+
+
+def _tensors(features: Features) -> dict[str, Tensor]:
+    if isinstance(features, SparseRows):
+        return {f"features.{part}": getattr(features, part).contiguous() for part in SPARSE_PARTS}
+    return {"features": features.contiguous()}

@@ -15,6 +15,7 @@ from idbpd.mtl.own_parameters import OwnParameters, own_parameters
 from idbpd.mtl.problem import RobustMultiTask
 from idbpd.mtl.quality import LabelQuality, TaskQuality, measure_quality, sample_errors, sample_losses
 from idbpd.mtl.scaling import FeatureScaling, fit_scaling
+from idbpd.mtl.sparse_rows import Features, SparseRows
 from idbpd.mtl.weight_decay import output_offsets
 from idbpd.mtl.worst_cases import (
     WORST_CASES,
@@ -40,6 +41,7 @@ __all__ = [
     "CrossEntropy",
     "ExportedModel",
     "FeatureScaling",
+    "Features",
     "FixedWeights",
     "GroupQuality",
     "Groups",
@@ -54,6 +56,7 @@ __all__ = [
     "Penalty",
     "RobustMultiTask",
     "SharedNetwork",
+    "SparseRows",
     "Squared",
     "Task",
     "TaskQuality",

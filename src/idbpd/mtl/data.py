@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl.kinds import DISTRIBUTION, Meaning
+from idbpd.mtl.sparse_rows import Features
 
 # A table of features with more numbers than this is not copied to another floating-point type: 1 GB in float64.
 MOST_CONVERTED = 1 << 27
@@ -54,8 +55,14 @@ class Task:
 class MultiTaskData:
     """The features that all tasks share, and the tasks, the most important one first."""
 
-    features: Tensor  # (samples, features)
+    features: Features  # (samples, features)
     tasks: tuple[Task, ...]
+
+    @property
+    def table(self) -> Tensor:
+        """The features, where they are not sparse."""
+        assert isinstance(self.features, Tensor)
+        return self.features
 
     def __getitem__(self, name: str) -> Task:
         """The task of that name."""

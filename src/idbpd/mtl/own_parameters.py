@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from idbpd.mtl.sparse_rows import Features
+
 # Rows to try, and sizes of the random weights to try them with: saturated units hide a dependence, small weights do
 # not saturate, and a unit that happens to be off for all rows with some weights is on with others.
 ROWS = 64
@@ -25,7 +27,7 @@ class OwnParameters(NamedTuple):
     tasks: tuple[int, ...]  # the positions of the tasks whose answers depend on them
 
 
-def own_parameters(network: nn.Module, features: Tensor, task: int) -> OwnParameters:
+def own_parameters(network: nn.Module, features: Features, task: int) -> OwnParameters:
     """The parameters that the answers to ``task`` do not depend on, but those to another task do.
 
     Numbers are judged one by one, so a layer that holds the heads of all tasks is divided. A number is free if its
@@ -55,7 +57,7 @@ def drawn_weights(probe: nn.Module, generator: torch.Generator | None = None) ->
     ]
 
 
-def spread_rows(features: Tensor) -> Tensor:
+def spread_rows(features: Features) -> Tensor:
     """Rows from everywhere in the data: a file may be sorted."""
     places = torch.linspace(0, len(features) - 1, min(ROWS, len(features))).long().to(features.device)
     return features.index_select(0, places).to_dense()

@@ -16,6 +16,7 @@ from idbpd.mtl.module_passes import ModulePasses
 from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.passes import Passes, weighted_cotangent
 from idbpd.mtl.pieces import loss_values
+from idbpd.mtl.sparse_rows import SparseRows
 from idbpd.mtl.tanh_passes import TanhPasses
 from idbpd.mtl.weight_decay import WeightDecay
 from idbpd.mtl.worst_cases import ChiSquare, KullbackLeibler, values_at
@@ -207,7 +208,7 @@ def passes_of(network: nn.Module, data: MultiTaskData, tasks: tuple[Task, ...]) 
     """The passes: written by hand for the default network (in blocks if rows are many), by autograd for any other."""
     if isinstance(network, SharedNetwork):
         many = len(data.features) * network.trunk.out_features > MOST_ACTIVATIONS
-        if many and data.features.device.type == "cpu":
+        if isinstance(data.features, SparseRows) or (many and data.features.device.type == "cpu"):
             return BlockedTanhPasses(network, data, tasks)
         return TanhPasses(network, data, tasks)
     return ModulePasses(network, data, tasks)

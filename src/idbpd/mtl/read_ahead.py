@@ -10,15 +10,13 @@ AHEAD = 16 << 20  # bytes: the disk is busy while some blocks are multiplied
 WILL_NEED: int = getattr(mmap, "MADV_WILLNEED", -1)  # not on every system
 
 
-def read_ahead(table: Tensor, rows: Tensor | None, block: slice) -> None:
-    """Announce the rows after a block of a table that may be a file mapped into memory; never waits, never fails.
+def read_ahead(table: Tensor, begin: int, end: int) -> None:
+    """Announce the bytes after those from ``begin`` to ``end`` of a tensor that may be a file mapped into memory.
 
-    Once for every `AHEAD` bytes. For memory that is no file it does nothing.
+    Never waits, never fails. Once for every `AHEAD` bytes. For memory that is no file it does nothing.
     """
-    if rows is not None or WILL_NEED < 0 or table.device.type != "cpu" or not table.is_contiguous():
+    if WILL_NEED < 0 or table.device.type != "cpu" or not table.is_contiguous():
         return
-    width = table.shape[1] * table.element_size()
-    begin, end = block.start * width, block.stop * width
     if begin // AHEAD == end // AHEAD and begin > 0:
         return
     first = (end // AHEAD + 1) * AHEAD if begin > 0 else 0

@@ -41,7 +41,7 @@ class TanhPasses:
         """Prepare all that does not depend on the weights."""
         self.device = data.features.device
         self._union = union_of(tasks, len(data.features))
-        self._features = feature_products(data.features, self._union.rows)
+        self._features = feature_products(data.table, self._union.rows)
         self._layout = TanhLayout(network, data, tasks)
         self._units, self._inputs, self._labels = self._layout.units, self._layout.inputs, self._layout.labels
         self._last: tuple[TanhWeights, Tensor] | None = None

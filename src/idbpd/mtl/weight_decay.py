@@ -13,6 +13,7 @@ from torch.func import functional_call
 
 from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.own_parameters import drawn_weights, spread_rows
+from idbpd.mtl.sparse_rows import Features
 
 ROUNDING = 1e-9  # a larger difference of two outputs in float64 is more than rounding
 
@@ -44,7 +45,7 @@ class WeightDecay:
         return x * self._counted
 
 
-def output_offsets(network: nn.Module, features: Tensor) -> Tensor:
+def output_offsets(network: nn.Module, features: Features) -> Tensor:
     """Which numbers of the flat vector of trained parameters shift the outputs of all samples by the same amount.
 
     For the default network they are known by name. In a network of the user's own, short vectors are changed, and the
@@ -60,7 +61,7 @@ def output_offsets(network: nn.Module, features: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _found_offsets(network: nn.Module, features: Tensor) -> set[str]:
+def _found_offsets(network: nn.Module, features: Features) -> set[str]:
     probe = copy.deepcopy(network).to("cpu", torch.float64)
     rows = spread_rows(features).to("cpu", torch.float64)
     if len(rows) < 2:

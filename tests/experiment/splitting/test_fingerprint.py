@@ -11,7 +11,7 @@ def test_parts_are_told_apart_by_all_that_is_learnt_from() -> None:
     data = small_tasks(2)
     first, second = data.tasks
     others = [
-        MultiTaskData(2 * data.features, data.tasks),
+        MultiTaskData(2 * data.table, data.tasks),
         MultiTaskData(data.features, (first, replace(second, targets=1 - second.targets))),
         MultiTaskData(data.features, (first, replace(second, rows=second.rows.flip(0)))),
         MultiTaskData(data.features, (first, replace(second, options={"loss": "brier"}))),

@@ -154,8 +154,8 @@ def test_both_parts_have_the_label_frequencies_of_the_whole() -> None:
             whole = (task.targets > 0).sum(dim=0) + (held_out.targets > 0).sum(dim=0)
             share = (held_out.targets > 0).sum(dim=0) / whole
             torch.testing.assert_close(share, torch.full_like(share, 0.2), atol=0.03, rtol=0)
-    assert not torch.equal(parts[0][0].features, parts[1][0].features)
-    assert torch.equal(_split(table)[0].features, parts[0][0].features)
+    assert not torch.equal(parts[0][0].table, parts[1][0].table)
+    assert torch.equal(_split(table)[0].table, parts[0][0].table)
 
 
 def test_no_group_is_on_both_sides_and_the_seed_decides() -> None:
@@ -166,12 +166,12 @@ def test_no_group_is_on_both_sides_and_the_seed_decides() -> None:
         row.tobytes(): group for row, group in zip(table.dense_features(slice(None)), table.groups, strict=True)
     }
     for train, test in parts.values():
-        groups = [{group_of[row.numpy().tobytes()] for row in part.features} for part in (train, test)]
+        groups = [{group_of[row.numpy().tobytes()] for row in part.table} for part in (train, test)]
         assert not groups[0] & groups[1]
         assert len(groups[1]) == 2
     again, _ = _split(table)
-    assert torch.equal(again.features, parts[0][0].features)
-    assert not torch.equal(parts[0][0].features, parts[1][0].features)
+    assert torch.equal(again.table, parts[0][0].table)
+    assert not torch.equal(parts[0][0].table, parts[1][0].table)
 
 
 def test_groups_are_divided_so_that_a_label_of_few_groups_is_on_both_sides() -> None:
@@ -197,7 +197,7 @@ def test_one_group_cannot_be_divided() -> None:
 
 def test_without_a_test_part_the_training_data_are_measured() -> None:
     train, test = _split(_digits(), test_fraction=0)
-    assert torch.equal(train.features, test.features)
+    assert torch.equal(train.table, test.table)
     assert len(train.features) == 200
 
 
@@ -230,22 +230,22 @@ def test_the_scale_is_that_of_the_training_part_alone(scaling: str) -> None:
     table = TaskTable(wide, table.feature_names, table.labels, table.label_names)
     raw_train, raw_test = _split(table)
     train, test, scale, *_ = _split_all(table, scaling=scaling)
-    varying = train.features[:, :4]
+    varying = train.table[:, :4]
     if scaling == "standard":
         torch.testing.assert_close(varying.mean(dim=0), torch.zeros(4), atol=1e-4, rtol=0)
         torch.testing.assert_close(varying.std(dim=0, correction=0), torch.ones(4), atol=1e-4, rtol=0)
     else:
         torch.testing.assert_close(varying.amin(dim=0), torch.zeros(4))
         torch.testing.assert_close(varying.amax(dim=0), torch.ones(4))
-    assert (train.features[:, 4] == 0).all()  # a constant feature says nothing
+    assert (train.table[:, 4] == 0).all()  # a constant feature says nothing
     for part, raw in ((train, raw_train), (test, raw_test)):
-        torch.testing.assert_close(part.features, (raw.features - scale["center"]) / scale["scale"])
+        torch.testing.assert_close(part.table, (raw.table - scale["center"]) / scale["scale"])
 
 
 def test_raw_features_are_left_as_they_are() -> None:
     table = _table()
     train, _, scale, *_ = _split_all(table, test_fraction=0)
-    np.testing.assert_array_equal(train.features.numpy(), table.dense_features(slice(None)))
+    np.testing.assert_array_equal(train.table.numpy(), table.dense_features(slice(None)))
     assert (scale["center"] == 0).all()
     assert (scale["scale"] == 1).all()
 
@@ -254,7 +254,7 @@ def test_a_sparse_table_gives_what_a_dense_one_gives() -> None:
     dense = _table()
     sparse = TaskTable(csr_array(dense.features), dense.feature_names, dense.labels, dense.label_names)
     assert data_sha256(sparse) == data_sha256(dense)
-    assert torch.equal(_split(sparse)[0].features, _split(dense)[0].features)
+    assert torch.equal(_split(sparse)[0].table, _split(dense)[0].table)
 
 
 def test_a_sparse_table_that_is_too_large_with_its_zeros_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,5 +289,5 @@ def test_the_rows_of_both_parts_are_kept() -> None:
     table = _table()
     parts = _split_all(table)
     for part, data in (("train", parts.train), ("test", parts.test)):
-        np.testing.assert_array_equal(data.features.numpy(), table.dense_features(parts.rows[part].numpy()))
+        np.testing.assert_array_equal(data.table.numpy(), table.dense_features(parts.rows[part].numpy()))
     assert sorted(torch.cat(list(parts.rows.values())).tolist()) == list(range(len(table)))

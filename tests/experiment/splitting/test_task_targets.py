@@ -103,10 +103,10 @@ def test_a_number_is_standardised_by_the_training_part_alone() -> None:
 
 def test_gaps_are_filled_and_features_scaled_by_the_training_part_alone() -> None:
     parts = _split()
-    assert parts.train.features.isfinite().all()
-    assert parts.test.features.isfinite().all()
-    assert parts.train.features.mean(dim=0).abs().max() < 1e-5  # standard is the default of a table
-    assert parts.test.features.mean(dim=0).abs().max() > 1e-3
+    assert parts.train.table.isfinite().all()
+    assert parts.test.table.isfinite().all()
+    assert parts.train.table.mean(dim=0).abs().max() < 1e-5  # standard is the default of a table
+    assert parts.test.table.mean(dim=0).abs().max() > 1e-3
 
 
 def test_both_parts_have_the_same_share_of_every_target() -> None:

@@ -25,7 +25,7 @@ def test_shards_put_together_are_the_whole() -> None:
     data = MultiTaskData(torch.arange(50.0)[:, None], (_task("a", torch.arange(40)), _task("b", torch.arange(20, 50))))
     owner = deal(data.tasks, 50, 3)
     shards = [shard_of(data, owner, rank) for rank in range(3)]
-    assert torch.cat([shard.data.features for shard in shards]).sort(dim=0).values.equal(data.features)
+    assert torch.cat([shard.data.table for shard in shards]).sort(dim=0).values.equal(data.table)
     for at, task in enumerate(data.tasks):
         targets = torch.empty_like(task.targets)
         for shard in shards:

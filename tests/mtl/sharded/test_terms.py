@@ -143,7 +143,7 @@ class _OfOneRank:
 @pytest.mark.parametrize("rows_of_no_task", [0, 290], ids=["all rows", "rows of tasks alone"])
 def test_the_metric_over_ranks_is_that_of_one_process(data: MultiTaskData, rows_of_no_task: int) -> None:
     more = torch.ones(rows_of_no_task, FEATURES, dtype=torch.float64)
-    data = MultiTaskData(torch.cat([data.features, more]), data.tasks)
+    data = MultiTaskData(torch.cat([data.table, more]), data.tasks)
     network, criteria, decay = _network(data), _criteria(Share(0.3)), 0.01
     alone = RobustMultiTask(
         network, data, objective="first", thresholds={"second": 0.1}, criteria=criteria, weight_decay=decay

@@ -20,7 +20,7 @@ def test_the_exported_model_takes_raw_features() -> None:
     network = build_network(MODEL, data, 0)
     weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
     center, scale = torch.arange(4.0), torch.full((4,), 5.0)
-    raw = (data.features * scale + center).numpy()
+    raw = (data.table * scale + center).numpy()
     table = TaskTable(raw, ("a", "b", "c", "d"), np.zeros((40, 2), dtype=np.int8), ("x", "y"), identifiers=("id",))
     encoding = fit_encoding(table, np.arange(40))
     model = export(table, data, encoding, {"center": center, "scale": scale}, weights, MODEL, PROBLEM)

@@ -62,7 +62,7 @@ def _data(seed: int) -> MultiTaskData:
 
 def _table(train: MultiTaskData, test: MultiTaskData) -> tuple[TaskTable, dict[str, torch.Tensor]]:
     """The table that both parts could come from."""
-    features = torch.cat([train.features, test.features]).numpy()
+    features = torch.cat([train.table, test.table]).numpy()
     table = TaskTable(features, tuple("abcd"), np.zeros((120, 1), dtype=np.int8), ("x",))
     return table, {"train": torch.arange(60), "test": torch.arange(60, 120)}
 

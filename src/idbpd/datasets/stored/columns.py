@@ -16,6 +16,8 @@ from idbpd.datasets.table import Column, Role, StoredFeatures
 from idbpd.datasets.tabular.values import Reading, Values, values_of
 from idbpd.errors import DataError
 
+# From this share of numbers on, a table is worth less as a sparse one: products take as long as those with all zeros.
+SPARSE_BELOW = 0.08
 TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 
@@ -26,6 +28,7 @@ class StoredColumn:
     name: str
     role: Role
     categories: tuple[str, ...] = ()
+    filled: float = 1.0  # the share of its values that are not zero
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,13 @@ class StoredColumns(StoredFeatures):
     def names(self) -> list[str]:
         """The columns, in the order of the files."""
         return [column.name for column in self.columns]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether few of the numbers are not zero. A category is one of many features, a date has no zeros."""
+        of_a_row = sum(column.filled for column in self.columns)
+        features = sum(max(1, len(column.categories)) for column in self.columns)
+        return of_a_row < SPARSE_BELOW * features
 
     def column(self, at: int) -> Column:
         """One column with all its values."""
@@ -80,7 +90,7 @@ class StoredColumns(StoredFeatures):
         """All that is needed to find the same columns again, as plain data."""
         return {
             "state": self.rows.state,
-            "columns": [[column.name, column.role, column.categories] for column in self.columns],
+            "columns": [[column.name, column.role, column.categories, column.filled] for column in self.columns],
             "missing": self.missing,
             "not_missing": self.not_missing,
             "digests": None if self.digests is None else str(self.digests),
@@ -95,7 +105,9 @@ class StoredColumns(StoredFeatures):
                 raise DataError(
                     f"{now[0]} has changed since the table was made of it; make it again: kedro run --from-nodes ingest"
                 )
-        columns = tuple(StoredColumn(name, role, tuple(categories)) for name, role, categories in about["columns"])
+        columns = tuple(
+            StoredColumn(name, role, tuple(categories), filled) for name, role, categories, filled in about["columns"]
+        )
         digests = None if about["digests"] is None else Path(about["digests"])
         return cls(rows, columns, tuple(about["missing"]), tuple(about["not_missing"]), digests)
 

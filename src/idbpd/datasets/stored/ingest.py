@@ -142,7 +142,8 @@ class _Features:
     def _keep(
         self, name: str, role: Role, values: NDArray[np.float64] | NDArray[np.int32], words: Sequence[str]
     ) -> None:
-        self.columns.append(StoredColumn(name, role, tuple(words)))
+        filled = np.count_nonzero(np.nan_to_num(values)) / len(values) if role == "number" else 1.0
+        self.columns.append(StoredColumn(name, role, tuple(words), float(filled)))
         self.sampled.append(Column(name, role, values[self._sample], tuple(words)))
 
     def _require_finite(self, name: str, numbers: NDArray[np.float64]) -> None:

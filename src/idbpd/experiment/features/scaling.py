@@ -4,7 +4,7 @@ from typing import Literal
 
 from scipy.sparse import csr_array
 
-from idbpd.datasets.table import TaskTable
+from idbpd.datasets.table import StoredFeatures, TaskTable
 from idbpd.mtl.scaling import Kind
 
 
@@ -18,4 +18,5 @@ def scaling_for(table: TaskTable, chosen: Kind | Literal["auto"] = "auto") -> Ki
         return chosen
     if table.content == "images":
         return "none"
-    return "maximum" if isinstance(table.features, csr_array) else "standard"
+    is_sparse = isinstance(table.features, StoredFeatures) and table.features.is_sparse
+    return "maximum" if is_sparse or isinstance(table.features, csr_array) else "standard"

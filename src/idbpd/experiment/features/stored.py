@@ -50,6 +50,11 @@ class EncodedBlocks:
     scaling: FeatureScaling
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether most of the features are zeros, and scaling has left them so."""
+        return self.features.is_sparse and not bool(self.scaling.center.any())
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Rows and features."""
         return len(self.rows), len(feature_names(self.encoding))

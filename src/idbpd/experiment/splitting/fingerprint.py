@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from idbpd.datasets.table import StoredFeatures, Target, TaskTable
 from idbpd.experiment.records.provenance import tensors_sha256
 from idbpd.experiment.splitting.grouping import Grouping
-from idbpd.mtl import FeatureScaling, MultiTaskData
+from idbpd.mtl import FeatureScaling, MultiTaskData, SparseRows
 
 ROWS_AT_ONCE = 1024
 # The options of a task that decide what is learnt. Slack and limit are applied afterwards.
@@ -79,9 +80,14 @@ def split_sha256(
 
 def parts_sha256(*parts: MultiTaskData) -> str:
     """SHA-256 of tasks over parts of the training rows, with all that decides what is learnt from them."""
-    tensors = {}
+    tensors: dict[str, Tensor] = {}
     for at, data in enumerate(parts):
-        tensors[f"{at} features"] = data.features
+        features = data.features
+        if isinstance(features, SparseRows):
+            of_rows = {"begins": features.begins, "columns": features.columns, "values": features.values}
+            tensors |= {f"{at} features {name}": tensor for name, tensor in of_rows.items()}
+        else:
+            tensors[f"{at} features"] = features
         for task in data.tasks:
             chosen = [task.options.get(option) for option in DECISIVE]
             tensors[f"{at} {task.name} {task.labels} {task.meaning.kind} {chosen} rows"] = task.rows

@@ -99,9 +99,9 @@ def _split(table: TaskTable, targets: list[Target], division: Division) -> Table
     train, test, scaling, encoding, groupings = parts
     require_groups(groupings)
     if isinstance(train, MultiTaskData):
-        if (train.features == train.features[:1]).all():
+        if (train.table == train.table[:1]).all():
             logger.warning("all training samples have the same features: no network can tell them apart")
-        _hint_at_scaling(train.features, feature_names(encoding), division)
+        _hint_at_scaling(train.table, feature_names(encoding), division)
     _hint_at_single_classes(train)
     _hint_at_rare_values(encoding)
     _report(targets, train, test, division)

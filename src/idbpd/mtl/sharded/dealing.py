@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from idbpd.mtl.data import MultiTaskData, Task
+from idbpd.mtl.sparse_rows import SparseRows
 
 
 class Shard(NamedTuple):
@@ -56,4 +57,5 @@ def shard_of(data: MultiTaskData, owner: Tensor, rank: int) -> Shard:
         groups = None if task.groups is None else task.groups[at]
         tasks.append(replace(task, rows=place[task.rows[at]], targets=task.targets[at], groups=groups))
         positions.append(at)
-    return Shard(MultiTaskData(data.features[mine], tuple(tasks)), tuple(positions))
+    features = data.features.of_rows(mine) if isinstance(data.features, SparseRows) else data.features[mine]
+    return Shard(MultiTaskData(features, tuple(tasks)), tuple(positions))
