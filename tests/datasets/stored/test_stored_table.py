@@ -2,6 +2,7 @@
 
 import os
 import resource
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from idbpd.experiment.splitting.row_marks import are_seen, seen_rows
 from idbpd.experiment.splitting.row_split import drawn_rows
 from idbpd.experiment.splitting.stored_split import divided
 from idbpd.experiment.splitting.table_split import split, split_any
-from idbpd.mtl import fit_scaling
+from idbpd.mtl import SparseRows, fit_scaling
 
 ROWS, GROUP = 700, 150
 TASKS = {"buys": "buys", "plan": "plan"}
@@ -253,3 +254,47 @@ def test_a_full_disk_leaves_nothing_behind(file: str, tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(folder.iterdir()) == []
+
+
+def _wide(rows: int = 500, columns: int = 40) -> pd.DataFrame:
+    """Counts of words, most of them zero, with a few gaps, and a category."""
+    draw = np.random.default_rng(1)
+    counts = np.where(draw.random((rows, columns)) < 0.03, draw.integers(1, 9, (rows, columns)), 0).astype(float)
+    counts[draw.random(counts.shape) < 0.001] = np.nan
+    frame = pd.DataFrame(counts, columns=[f"w{at}" for at in range(columns)])
+    frame["town"] = draw.choice(["north", "south"], rows)
+    return frame.assign(buys=draw.random(rows) < 0.4, plan=draw.choice(["a", "b"], rows))
+
+
+def test_a_table_of_mostly_zeros_is_written_without_them(tmp_path: Path) -> None:
+    file = _write(tmp_path / "wide.parquet", _wide())
+    table, entry = _load(file), MultiTaskDataset(filepath=str(tmp_path / "train.safetensors"))
+    made = split_any(table, DIVISION)
+    assert isinstance(made.train, StreamedData)
+    entry.save(made.train)
+    train, rows = entry.load(), made.rows["train"].numpy()
+    assert isinstance(train.features, SparseRows)
+    raw = torch.from_numpy(encoded(_load(file, 1e9), rows, made.encoding))
+    expected = fit_scaling(raw, "maximum")(raw)
+    assert train.features.shape == expected.shape
+    torch.testing.assert_close(train.features[:], expected, rtol=0, atol=0)
+    assert len(train.features.values) == expected.count_nonzero()
+    assert (tmp_path / "train.safetensors").stat().st_size < 4 * expected.numel()
+    again = MultiTaskDataset(filepath=str(tmp_path / "again.safetensors"))
+    again.save(train)  # as a run does for its ranks
+    assert torch.equal(again.load().features[:], expected)
+    fit, _ = divided(train, table, rows, 0.25, 0)
+    assert fit.features is train.features
+    kept = TaskTableDataset(filepath=str(tmp_path / "table.safetensors"))
+    kept.save(table)
+    features = kept.load().features
+    assert isinstance(features, StoredFeatures)
+    assert features.is_sparse
+
+
+def test_a_scaling_that_moves_zeros_fills_the_table(tmp_path: Path) -> None:
+    table = _load(_write(tmp_path / "wide.parquet", _wide()))
+    standard = replace(DIVISION, features=FeatureParameters.model_validate({"scaling": "standard"}))
+    made = split_any(table, standard)
+    assert isinstance(made.train, StreamedData)
+    assert not made.train.features.is_sparse
