@@ -4,15 +4,18 @@
 
 The first node is a run that solves a small problem; the second is a user's torchrun. It prints whether the result has
 the same bytes in two runs, how long a cut link takes to end the run and with which line, and what a node with other
-code is told.
+code is told. Then the second node has a full disk: before it starts, while it computes, and where a copy of the run's
+folder is to be. A network namespace has mounts of its own, so its disk is a small tmpfs that the first does not see.
 """
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 FIRST, SECOND = "10.77.0.1", "10.77.0.2"
@@ -20,6 +23,19 @@ ENDPOINT = f"{FIRST}:29471"
 TIMEOUT = 10
 SPACES = {"idbpd-a": ("idbpd-va", FIRST), "idbpd-b": ("idbpd-vb", SECOND)}
 SOURCE = Path(__file__).parents[1]
+# What the second node does before it starts. {folder} is the run's folder, which it keeps in view.
+DISK = (
+    "mount --bind {folder} /mnt; for d in /tmp /var/tmp; do mount -t tmpfs -o size=1m none $d; done; "
+    "mkdir -p {folder}; mount --bind /mnt {folder}; cd /tmp; "
+)
+FILL = "for d in /tmp /var/tmp; do cat /dev/zero > $d/full; done"
+FULL = {
+    "before it starts": DISK + FILL,
+    "while it computes": DISK + "{{ sleep 12; " + FILL + "; }} &",
+    # As by a program that keeps the folders of two nodes alike.
+    "cuts its copy of the folder off": "mount --bind {folder} /mnt; mount -t tmpfs -o size=4k none {folder}; "
+    "while sleep 0.05; do cp -r /mnt/. {folder}/; done &",
+}
 
 
 def ip(*arguments: str, check: bool = True) -> None:
@@ -27,20 +43,29 @@ def ip(*arguments: str, check: bool = True) -> None:
     subprocess.run(["ip", *arguments], check=check, capture_output=not check)
 
 
-def start(space: str, source: Path, *command: str) -> "subprocess.Popen[str]":
-    """A process on a node."""
+def start(space: str, source: Path, *command: str, before: str = "") -> "subprocess.Popen[str]":
+    """A process on a node, after a line of shell there."""
     environment = {**os.environ, "PYTHONPATH": f"{source / 'src'}:{SOURCE}", "GLOO_SOCKET_IFNAME": SPACES[space][0]}
-    whole = ["ip", "netns", "exec", space, sys.executable, *command]
-    return subprocess.Popen(whole, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    whole = ["ip", "netns", "exec", space, "sh", "-c", f'{{ {before or ":"}\n}} 2>/dev/null\nexec "$@"', "sh"]
+    return subprocess.Popen(
+        [*whole, sys.executable, *command],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
 
 
-def run(folder: Path, steps: int, source: Path = SOURCE, cut_after: float | None = None) -> tuple[str, float]:
+def run(
+    folder: Path, steps: int, source: Path = SOURCE, cut_after: float | None = None, before: str = ""
+) -> tuple[str, float]:
     """The last line of the run, and the seconds since the cut, or since the start."""
     first = start("idbpd-a", SOURCE, __file__, "solve", str(folder), str(steps))
     meeting = ("--rdzv-backend", "c10d", "--rdzv-endpoint", ENDPOINT, "--rdzv-id", "idbpd", "--local-addr", SECOND)
     nodes = ("--nnodes", "2", "--nproc-per-node", "1", "--max-restarts", "3", "--rdzv-conf", f"join_timeout={TIMEOUT}")
     rank = ("-m", "idbpd.experiment.ranks", "--timeout", str(TIMEOUT))
-    second = start("idbpd-b", source, "-m", "torch.distributed.run", *nodes, *meeting, *rank)
+    second = start("idbpd-b", source, "-m", "torch.distributed.run", *nodes, *meeting, *rank, before=before)
     begin = time.monotonic()
     if cut_after is not None:
         time.sleep(cut_after)
@@ -50,7 +75,8 @@ def run(folder: Path, steps: int, source: Path = SOURCE, cut_after: float | None
     seconds = time.monotonic() - begin
     if cut_after is not None:
         ip("-n", "idbpd-b", "link", "set", "idbpd-vb", "up")
-    second.terminate()
+    with suppress(ProcessLookupError):
+        os.killpg(second.pid, signal.SIGTERM)
     second.communicate(timeout=60)
     return output.strip().splitlines()[-1], seconds
 
@@ -107,6 +133,11 @@ def main() -> None:
                 file.write("# another line\n")
             line, seconds = run(folder, 25, source=other)
             print(f"other code: {line} ({seconds:.1f} s)")
+            for when, before in FULL.items():
+                shared = Path(tempfile.mkdtemp(dir=folder))
+                line, seconds = run(shared, 1500, before=before.format(folder=shared))
+                left = sum(path.is_file() for path in shared.rglob("*"))
+                print(f"the second's disk is full {when}: {line} ({seconds:.1f} s, {left} files left in the folder)")
     finally:
         for space in SPACES:
             ip("netns", "del", space, check=False)

@@ -1,5 +1,6 @@
 """Where two runs part, and which program a repetition runs."""
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 import torch
 import yaml
 
+from idbpd.errors import ConfigurationError
 from idbpd.experiment.records.provenance import code_sha256
 from idbpd.pipelines.reproduction.differences import first_difference, other_conditions
 from idbpd.pipelines.reproduction.nodes import compare_with_record
@@ -118,6 +120,17 @@ def test_the_recorded_code_is_run_again(repository: Path, tmp_path: Path) -> Non
     origin, code = _copied(repository, tmp_path / "unknown", "0" * 64, "1" * 40)
     assert origin == "the present code: commit 111111111111 is not available here"
     assert code == "X = 2\n"
+
+
+@pytest.mark.parametrize("folder", ["src", "conf"])
+def test_a_project_without_its_source_code_is_told_what_is_missing(
+    repository: Path, tmp_path: Path, folder: str
+) -> None:
+    shutil.rmtree(repository / folder)
+    recorded: dict[str, Any] = {"commit": None, "code_sha256": "0" * 64, "env": "local", "parameters": {}}
+    with pytest.raises(ConfigurationError, match=rf"{folder}.* is not there: a run is repeated by a copy"):
+        copy_program(repository, recorded, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
 
 
 def _committed(repository: Path, tmp_path: Path) -> Path:

@@ -1,5 +1,6 @@
 """A problem as one rank has it: its samples, its part of the worst cases, and the checks before it computes."""
 
+import socket
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +22,7 @@ from idbpd.mtl.layer_moments import Moments
 from idbpd.mtl.sharded import Ranks, Shard, ShardedTerms, deal, shard_of
 from idbpd.mtl.worst_cases import Mean
 
+NODE = socket.gethostname()
 DATA_KEPT = 2  # how many tables a rank keeps: a search goes back and forth between few
 
 
@@ -53,12 +55,12 @@ class Poser:
 
     def pose(self, facts: Mapping[str, Any], device: torch.device) -> Posed:
         """The problem; an `InputError` or a ValueError says why this rank cannot have it."""
-        whole, shard = self._shards(facts["data"], facts["data_sha256"])
+        whole, shard = self._shards(facts["data"], facts["data_sha256"], facts["data_bytes"])
         dtype = getattr(torch, facts["dtype"])
         network = build_network(ModelParameters(**facts["model"]), shard.data, facts["seed"])
         found = network_sha256(type(network))
         if found != facts["network_sha256"]:
-            raise DataError(f"model.type {facts['model']['type']} is other code on this node than in the run (SHA-256)")
+            raise DataError(f"model.type {facts['model']['type']} is other code on {NODE} than in the run (SHA-256)")
         here = Shard(shard.data.to(device, dtype), shard.positions)
         criteria = criteria_of(ProblemParameters(**facts["problem"]))
         if facts["mean"]:
@@ -66,12 +68,15 @@ class Poser:
         terms = ShardedTerms(network.to(device, dtype), whole, here, facts["tasks"], criteria, Ranks())
         return Posed(terms, dtype, device)
 
-    def _load(self, path: str, sha256: str) -> tuple[MultiTaskData, Shard]:
+    def _load(self, path: str, sha256: str, size: int) -> tuple[MultiTaskData, Shard]:
         if not Path(path).exists():
             where = "compute.distributed.folder must be a folder that all nodes have"
-            raise DataError(f"{path} is not on this node; {where}")
+            raise DataError(f"{path} is not on {NODE}; {where}")
+        found = Path(path).stat().st_size
+        if found != size:
+            raise DataError(f"{path} has {found} bytes on {NODE}, in the run {size}; is a disk full there?")
         if not self._is_home and file_sha256(Path(path)) != sha256:
-            raise DataError(f"{path} on this node has other data than that of the run (SHA-256)")
+            raise DataError(f"{path} on {NODE} has other data than that of the run (SHA-256)")
         whole = load_tasks(Path(path))
         owner = deal(whole.tasks, len(whole.features), dist.get_world_size())
         return whole, shard_of(whole, owner, dist.get_rank())

@@ -128,7 +128,8 @@ class RemoteTerms:
         if not self._is_current:
             self._team.answering = None
             path, sha256 = self._team.shared.put(self._data)
-            self._team.ask(Message(Word.PROBLEM, {**self._facts, "data": str(path), "data_sha256": sha256}))
+            where = {"data": str(path), "data_sha256": sha256, "data_bytes": path.stat().st_size}
+            self._team.ask(Message(Word.PROBLEM, {**self._facts, **where}))
             self._posed_to, self._team.answering = self._team.generation, self
 
 

@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 RUN_ID = "idbpd"  # nodes with the same one meet
 LOOKS = 0.1  # seconds between looks at whether the agent still works
+LOGS = "logs"  # what the ranks write, in the folder of the run
 FAREWELL = 10.0  # seconds in which ranks may end by themselves
 
 
@@ -96,8 +97,7 @@ class Team:
         if self._agent.is_alive():
             self._kill()
         self._listener.close()
-        if self._failure is None:
-            shutil.rmtree(self.folder, ignore_errors=True)  # else it has the logs of what went wrong
+        self._clear()
 
     def _connected(self) -> Connection:
         """The line to the first rank of this machine; new ranks are waited for as long as the agent tries."""
@@ -150,7 +150,7 @@ class Team:
             # The run is at the endpoint, and keeps the list of who is there.
             rdzv_configs={"join_timeout": patience, "read_timeout": patience, "is_host": True},
             max_restarts=wanted.restarts,
-            logs_specs=DefaultLogsSpecs(log_dir=str(self.folder / "logs"), redirects=Std.ALL),
+            logs_specs=DefaultLogsSpecs(log_dir=str(self.folder / LOGS), redirects=Std.ALL),
             shutdown_timeout=round(FAREWELL / 2),
             local_addr=_address_towards(wanted.endpoint),
         )
@@ -176,6 +176,16 @@ class Team:
             reason = _first_line(first.message)
             return f"the ranks were lost {wanted.restarts + 1} times, the last time rank {rank}: {reason}{logs}"
         return f"the ranks of compute.distributed ended: {failure or 'they stopped'}{logs}"
+
+    def _clear(self) -> None:
+        """Remove data and key; what ranks wrote stays after a failure."""
+        logs = self.folder / LOGS
+        if self._failure is None or not any(path.is_file() for path in logs.rglob("*")):
+            shutil.rmtree(self.folder, ignore_errors=True)
+            return
+        for path in self.folder.iterdir():
+            if path != logs:
+                path.unlink(missing_ok=True)
 
     def _kill(self) -> None:
         for pid in self.pids:

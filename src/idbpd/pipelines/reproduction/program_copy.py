@@ -9,11 +9,13 @@ from typing import Any
 
 import yaml
 
+from idbpd.errors import ConfigurationError
 from idbpd.experiment.records.provenance import code_sha256
 
 # What a repetition must not share with the project: results, code, configuration and git history.
 NOT_SHARED = {".git", "data", "conf", "src"}
 RAW_DATA = Path("data/01_raw")
+PROGRAM = Path("src", "idbpd")
 
 
 def copy_program(project: Path, recorded: dict[str, Any], target: Path) -> str:
@@ -22,6 +24,12 @@ def copy_program(project: Path, recorded: dict[str, Any], target: Path) -> str:
     The code is the present one if its digest is the recorded one, else that of the recorded commit, else the present
     one all the same. Everything else in the project's folder is linked: data files may be anywhere there.
     """
+    for folder in (PROGRAM, Path("conf")):
+        if not (project / folder).is_dir():
+            raise ConfigurationError(
+                f"{project / folder} is not there: a run is repeated by a copy of the project and its source code. "
+                "Call reproduce in a clone of the project, not where the package alone is installed"
+            )
     origin = _copy_code(project, recorded, target)
     for path in project.iterdir():
         if path.name not in NOT_SHARED and not (target / path.name).exists():
@@ -38,9 +46,8 @@ def copy_program(project: Path, recorded: dict[str, Any], target: Path) -> str:
 
 
 def _copy_code(project: Path, recorded: dict[str, Any], target: Path) -> str:
-    package = Path("src", "idbpd")
     commit, code = recorded["commit"], recorded["code_sha256"]
-    if code_sha256(project / package) == code:
+    if code_sha256(project / PROGRAM) == code:
         _copy_present(project, target)
         return "the present code, which is the recorded one"
     archive = _archive(project, commit) if commit else None
@@ -51,7 +58,7 @@ def _copy_code(project: Path, recorded: dict[str, Any], target: Path) -> str:
         )
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(target, filter="data")
-    if code_sha256(target / package) == code:
+    if code_sha256(target / PROGRAM) == code:
         return f"the code of commit {commit[:12]}"
     return f"the code of commit {commit[:12]}; the run was made with changes that were not committed"
 
