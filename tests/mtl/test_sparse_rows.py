@@ -17,6 +17,7 @@ from idbpd.mtl import (
     seeded_network,
 )
 from idbpd.mtl.kinds import Meaning
+from idbpd.mtl.layer_moments import LayerMoments
 from idbpd.mtl.losses import Logistic
 from idbpd.mtl.sharded import deal, shard_of
 from idbpd.mtl.worst_cases import Share
@@ -84,6 +85,18 @@ def test_values_and_gradients_are_those_of_the_dense_table(
             (evaluation.f, evaluation.g, gradients.f, gradients.g, metric.apply(x[None]), later.apply(x[None]), of_mean)
         )
     torch.testing.assert_close(found[0], found[1], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("most_paired", [2000, 5])
+def test_moments_of_features_are_those_of_the_dense_table(most_paired: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("idbpd.mtl.sparse_rows.ROWS_AT_A_TIME", 70)
+    monkeypatch.setattr("idbpd.mtl.layer_moments.MOST_PAIRED", most_paired)
+    found = []
+    for data in _pair():
+        network = seeded_network(FEATURES, 5, data.classes, seed=1).double()
+        x = nn.utils.parameters_to_vector(network.parameters()).detach()
+        found.append(LayerMoments(network, data, data.tasks).of_features(x)[0])
+    torch.testing.assert_close(found[0], found[1], rtol=1e-12, atol=1e-12)
 
 
 def test_measures_and_fingerprints_know_sparse_tables() -> None:

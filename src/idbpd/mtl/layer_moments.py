@@ -14,8 +14,10 @@ from torch.nn import functional
 
 from idbpd.mtl.data import MultiTaskData, Task
 from idbpd.mtl.losses import Loss
+from idbpd.mtl.network import SharedNetwork
 from idbpd.mtl.passes import Cotangent, in_union, union_of
 from idbpd.mtl.pieces import pieces
+from idbpd.mtl.sparse_rows import SparseRows, add_moments
 
 # With more inputs (or outputs) than this, only the mean squares are taken, and no products of pairs: a square matrix of
 # this size is inverted within half a second.
@@ -65,6 +67,10 @@ class LayerMoments:
     def of_features(self, x: Tensor) -> dict[int, Tensor]:
         """The moments of layers whose inputs depend on no weight: they never change."""
         sums = {at: _zeros(self._sizes(at)[0], x) for at in sorted(self._fed_by_features(x))}
+        if isinstance(self._features, SparseRows) and isinstance(self._network, SharedNetwork):
+            for moments in sums.values():  # its first layer takes the features as they are
+                add_moments(self._features, self._union.rows, moments)
+            return self._over_all(sums, x)
 
         def watch(at: int, entering: Tensor) -> None:
             if at in sums:
@@ -73,6 +79,10 @@ class LayerMoments:
         with self._watched(watch):
             for block in self._blocks():
                 functional_call(self._network, self._weights(x), (self._rows(block, x),))
+        return self._over_all(sums, x)
+
+    def _over_all(self, sums: dict[int, Tensor], x: Tensor) -> dict[int, Tensor]:
+        """The means over the samples of all ranks."""
         size, *added = self._added([torch.full((1,), self._union.size).to(_zeros(1, x)), *sums.values()])
         return {at: of_layer / size.view(()) for at, of_layer in zip(sums, added, strict=True)}
 

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from idbpd.errors import ConfigurationError
 
+ROWS_AT_A_TIME = 1 << 14  # for products of columns
+
 
 class SparseRows:
     """Rows of a sparse table. A part of it is a dense tensor, for all that does not know of sparse tables."""
@@ -80,6 +82,22 @@ class SparseRows:
                 "memory; set compute.device=cpu"
             )
         return self
+
+
+def add_moments(table: SparseRows, rows: Tensor | None, moments: Tensor) -> None:
+    """Add the products of every two columns, with one more column of ones, or of each with itself (one dimension)."""
+    width = table.shape[1]
+    for begin in range(0, len(table) if rows is None else len(rows), ROWS_AT_A_TIME):
+        block = slice(begin, begin + ROWS_AT_A_TIME)
+        part = table.part(block if rows is None else rows[block]).astype("float64")
+        sums = torch.from_numpy(part.sum(axis=0))
+        if moments.dim() == 1:
+            moments[:width] += torch.from_numpy(part.power(2).sum(axis=0))
+        else:
+            moments[:width, :width] += torch.from_numpy((part.T @ part).toarray())
+            moments[:width, width] += sums
+            moments[width, :width] += sums
+        moments[(width,) * moments.dim()] += part.shape[0]
 
 
 # The features of a data set.
