@@ -3,9 +3,10 @@
     PYTHONPATH=src:. python benchmarks/larger_than_memory.py --rows 10000000
 
 Makes a Parquet table of 100 columns with two tasks on the spot (with --sparse: of 2000, nearly all zeros), runs ``kedro
-run`` on it in a copy of the project with few steps, and deletes both. The memory is what the process has to itself (RssAnon): pages of files that are mapped into
-memory are the system's cache, and go when others need the place. The cost of a row is that of an evaluation with both
-gradients, one thread: with kept activations on rows in memory, and in blocks on the file of the run, by turns.
+run`` on it in a copy of the project with few steps, and deletes both. The memory is what the process has to itself
+(RssAnon): pages of files that are mapped into memory are the system's cache, and go when others need the place. The
+cost of a row is that of an evaluation with both gradients, processor time of one thread: with kept activations on rows
+in memory, and in blocks on the file of the run, by turns.
 """
 
 import argparse

@@ -33,7 +33,7 @@ FULL = {
     "before it starts": DISK + FILL,
     "while it computes": DISK + "{{ sleep 12; " + FILL + "; }} &",
     # As by a program that keeps the folders of two nodes alike.
-    "cuts its copy of the folder off": "mount --bind {folder} /mnt; mount -t tmpfs -o size=4k none {folder}; "
+    "its copy of the folder cut off": "mount --bind {folder} /mnt; mount -t tmpfs -o size=4k none {folder}; "
     "while sleep 0.05; do cp -r /mnt/. {folder}/; done &",
 }
 
@@ -135,9 +135,9 @@ def main() -> None:
             print(f"other code: {line} ({seconds:.1f} s)")
             for when, before in FULL.items():
                 shared = Path(tempfile.mkdtemp(dir=folder))
-                line, seconds = run(shared, 1500, before=before.format(folder=shared))
+                line, seconds = run(shared, 400, before=before.format(folder=shared))
                 left = sum(path.is_file() for path in shared.rglob("*"))
-                print(f"the second's disk is full {when}: {line} ({seconds:.1f} s, {left} files left in the folder)")
+                print(f"full disk of the second, {when}: {line} ({seconds:.1f} s, {left} files left in the folder)")
     finally:
         for space in SPACES:
             ip("netns", "del", space, check=False)

@@ -27,7 +27,7 @@ from idbpd.errors import ConfigurationError, DataError
 logger = logging.getLogger(__name__)
 
 # Rows from everywhere in the table that are searched for columns that give a target away.
-SAMPLE = 50_000
+SAMPLE, NUMBERS = 50_000, 1 << 23  # fewer of a table with many columns: at most so many numbers
 # A column of texts with more different values is left out: their list alone would fill the memory.
 MOST_CATEGORIES = 100_000
 LARGEST = float(np.finfo(np.float32).max)
@@ -51,7 +51,7 @@ def stored_table(rows: ParquetRows, roles: Roles, digests: Path | None) -> TaskT
         if name not in special:
             found.add(name)
     found.say()
-    sample = _sample(len(rows))
+    sample = _sample(rows)
     warn_of_leaks(found.sampled, [target.of_rows(sample) for target in targets], np.arange(len(sample)))
     wanted = dict.fromkeys([*roles.groups, *named_by_tasks(roles.tasks, names)])
     grouping = grouping_columns(pa.table({name: rows.column(name) for name in wanted}), wanted, roles.reading)
@@ -77,7 +77,7 @@ class _Features:
 
     def __init__(self, rows: ParquetRows, roles: Roles, origin: Origin) -> None:
         self._rows, self._roles, self._origin = rows, roles, origin
-        self._sample = _sample(len(rows))
+        self._sample = _sample(rows)
         self.columns: list[StoredColumn] = []
         self.sampled: list[Column] = []
         self.left_out: dict[str, str] = {}
@@ -166,5 +166,6 @@ def _words(array: pa.ChunkedArray, reading: Reading) -> list[str] | None:
     return sorted(word for word in found.to_pylist() if word is not None and word not in reading.absent)
 
 
-def _sample(rows: int) -> NDArray[np.intp]:
-    return np.unique(np.linspace(0, rows - 1, min(SAMPLE, rows)).astype(np.intp))
+def _sample(rows: ParquetRows) -> NDArray[np.intp]:
+    count = min(SAMPLE, NUMBERS // max(1, len(rows.schema.names)), len(rows))
+    return np.unique(np.linspace(0, len(rows) - 1, max(count, 1)).astype(np.intp))

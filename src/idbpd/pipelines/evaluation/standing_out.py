@@ -11,7 +11,7 @@ from idbpd.datasets.table import StoredFeatures, TaskTable
 from idbpd.experiment.features import encoded, feature_names
 
 SHOWN = 8
-SAMPLE = 20_000  # rows, of a table that is larger than memory
+SAMPLE, NUMBERS = 20_000, 1 << 22  # rows of a table that is larger than memory, fewer if it has many columns
 FEWEST = 5  # samples on either side: the deviation of fewer says little
 ERROR = 0.05  # the chance that a column is named although no column stands out
 
@@ -31,8 +31,9 @@ def standing_out(
     """
     if min(members.sum(), (~members).sum()) < FEWEST:
         return
-    if isinstance(table.features, StoredFeatures) and len(rows) > SAMPLE:
-        some = np.linspace(0, len(rows) - 1, SAMPLE).astype(np.intp)
+    most = min(SAMPLE, NUMBERS // max(1, len(feature_names(encoding))))
+    if isinstance(table.features, StoredFeatures) and len(rows) > most:
+        some = np.linspace(0, len(rows) - 1, most).astype(np.intp)
         rows, members = rows[some], members[some]
         if min(members.sum(), (~members).sum()) < FEWEST:
             return
