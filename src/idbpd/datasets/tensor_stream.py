@@ -36,8 +36,8 @@ class FeatureBlocks(Protocol):
         """Whether most of the numbers are zeros, so that only the others are written."""
         ...
 
-    def blocks(self) -> Iterator[NDArray[np.float32]]:
-        """The rows in their order, with their zeros."""
+    def blocks(self) -> Iterator[NDArray[np.float32]] | Iterator[csr_array]:
+        """The rows in their order, with their zeros or, if ``is_sparse``, without."""
         ...
 
 
@@ -88,10 +88,11 @@ def write_sparse_tensors(
         at = file.seek(begins.nbytes, 1) - begins.nbytes
         for block in blocks.blocks():
             part = csr_array(block)
-            begins[written + 1 : written + 1 + len(block)] = count + part.indptr[1:]
+            here = part.shape[0]
+            begins[written + 1 : written + 1 + here] = count + part.indptr[1:]
             file.write(np.ascontiguousarray(part.indices, dtype="<i4").data)
             values.write(np.ascontiguousarray(part.data, dtype="<f4").data)
-            count, written = count + part.nnz, written + len(block)
+            count, written = count + part.nnz, written + here
         if written != rows:
             raise ValueError(f"{path}: {written} rows of features were made, expected {rows}")
         values.seek(0)

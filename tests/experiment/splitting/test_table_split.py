@@ -1,6 +1,7 @@
 """From a table to tasks: which labels, which rows, which targets, which scale."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ from scipy.sparse import csr_array
 
 from idbpd.datasets import ComposedDigitsDataset
 from idbpd.datasets.table import TaskTable
+from idbpd.datasets.tensors import MultiTaskDataset
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.parameters import FeatureParameters, SplitParameters
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.fingerprint import data_sha256
-from idbpd.experiment.splitting.table_split import TableSplit, split
-from idbpd.mtl import MultiTaskData
+from idbpd.experiment.splitting.table_split import StreamedSplit, TableSplit, split, split_any
+from idbpd.experiment.splitting.validation import divided_again
+from idbpd.mtl import MultiTaskData, SparseRows
 
 
 def _digits() -> TaskTable:
@@ -257,13 +260,65 @@ def test_a_sparse_table_gives_what_a_dense_one_gives() -> None:
     assert torch.equal(_split(sparse)[0].table, _split(dense)[0].table)
 
 
-def test_a_sparse_table_that_is_too_large_with_its_zeros_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def _sparse_without_room(monkeypatch: pytest.MonkeyPatch) -> tuple[TaskTable, TaskTable]:
+    """A sparse table of 8 kB on a machine with less than three times as much, and the same as a dense one."""
     dense = _table()
-    sparse = TaskTable(csr_array(dense.features), dense.feature_names, dense.labels, dense.label_names)
+    filled = np.where(np.random.default_rng(1).random((400, 5)) < 0.1, dense.dense_features(slice(None)), 0)
+    dense = replace(dense, features=filled.astype(np.float32))
     monkeypatch.setattr("idbpd.experiment.splitting.dense_room._memory", lambda: 23_999.0)
+    return replace(dense, features=csr_array(filled.astype(np.float32))), dense
+
+
+def test_a_sparse_table_that_is_too_large_with_its_zeros_is_refused_where_they_are_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sparse, dense = _sparse_without_room(monkeypatch)
     assert _split(dense)  # it is in memory already
-    with pytest.raises(DataError, match=r"has 400 x 5 features, most of them zero.* leave out rare columns"):
+    with pytest.raises(
+        DataError, match=r"has 400 x 5 features, most of them zero, and only kedro run, tune and .* rare"
+    ):
         _split(sparse)
+
+
+def test_a_sparse_table_that_is_too_large_with_its_zeros_is_written_without_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sparse, dense = _sparse_without_room(monkeypatch)
+    division = Division(
+        SplitParameters.model_validate({"test_fraction": 0.2, "seed": 0}), FeatureParameters(scaling="maximum")
+    )
+    made, expected = split_any(sparse, division), split_any(dense, division)
+    assert isinstance(expected, TableSplit)
+    assert isinstance(made, StreamedSplit)
+    for part in ("train", "test"):
+        entry = MultiTaskDataset(filepath=str(tmp_path / part))
+        entry.save(getattr(made, part))
+        found = entry.load()
+        assert isinstance(found.features, SparseRows)
+        assert torch.equal(found.features[:], getattr(expected, part).table)
+        assert torch.equal(found.priority.targets, getattr(expected, part).priority.targets)
+    assert made.encoding == expected.encoding
+    assert torch.equal(made.scaling["scale"], expected.scaling["scale"])
+    again = divided_again(
+        sparse,
+        made.rows["train"].numpy(),
+        0.25,
+        division,
+        "fraction",
+        MultiTaskDataset(filepath=str(tmp_path / "train")).load(),
+    )
+    assert isinstance(again.fit.features, SparseRows)
+
+
+def test_a_sparse_table_whose_zeros_would_move_needs_room_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse, _ = _sparse_without_room(monkeypatch)
+    split_parameters = SplitParameters.model_validate({"test_fraction": 0.2, "seed": 0})
+    with pytest.raises(DataError, match=r"features.scaling = standard moves the zeros of the table"):
+        split_any(sparse, Division(split_parameters, FeatureParameters(scaling="standard")))
+    assert isinstance(sparse.features, csr_array)
+    sparse.features.data[3] = np.nan
+    with pytest.raises(DataError, match=r"the table has gaps, and does not fit into memory with its zeros"):
+        split_any(sparse, Division(split_parameters, FeatureParameters(scaling="maximum")))
 
 
 def test_the_fingerprint_knows_content_and_split() -> None:

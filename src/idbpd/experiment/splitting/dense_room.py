@@ -10,19 +10,27 @@ from idbpd.errors import DataError
 COPIES = 3  # of the numbers: as they are read, in float64 while they are scaled, and scaled
 
 
-def require_room(table: TaskTable) -> None:
-    """A `DataError` where the numbers of a sparse table, four bytes each, are more than this machine can hold."""
+def has_room(table: TaskTable) -> bool:
+    """Whether the numbers of a table, four bytes each, are not sparse or fit into this machine with their zeros."""
     memory = _memory()
-    if not isinstance(table.features, csr_array) or memory is None:
+    return memory is None or not isinstance(table.features, csr_array) or COPIES * _needed(table) <= memory
+
+
+def require_room(table: TaskTable, why: str = "") -> None:
+    """A `DataError` where `has_room` is not true; ``why`` is a clause that says what needs the zeros."""
+    memory = _memory()
+    if has_room(table) or memory is None:
         return
-    rows, columns = table.features.shape
-    needed = 4 * rows * columns
-    if COPIES * needed > memory:
-        raise DataError(
-            f"{table.origin.name} has {rows} x {columns} features, most of them zero. For training they become a table "
-            f"with its zeros of {needed / 1e9:.1f} GB, {COPIES} times for a while, and this machine has "
-            f"{memory / 1e9:.1f} GB; leave out rare columns, or give it a sample of the rows"
-        )
+    rows, columns = table.features.shape if isinstance(table.features, csr_array) else (0, 0)
+    raise DataError(
+        f"{table.origin.name} has {rows} x {columns} features, most of them zero{why}. With its zeros it is a table of "
+        f"{_needed(table) / 1e9:.1f} GB, {COPIES} times for a while, and this machine has {memory / 1e9:.1f} GB; leave "
+        "out rare columns, or give it a sample of the rows"
+    )
+
+
+def _needed(table: TaskTable) -> float:
+    return 4.0 * len(table) * len(table.feature_names)
 
 
 def _memory() -> float | None:

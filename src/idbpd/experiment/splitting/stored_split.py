@@ -6,12 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from idbpd.datasets.table import StoredFeatures, Target, TaskTable
-from idbpd.datasets.tensor_stream import StreamedData
+from idbpd.datasets.tensor_stream import FeatureBlocks, StreamedData
 from idbpd.errors import DataError
-from idbpd.experiment.features import scaling_for
+from idbpd.experiment.features import fit_encoding, scaling_for
+from idbpd.experiment.features.sparse_matrix import SparseBlocks, fit_sparse
 from idbpd.experiment.features.stored import EncodedBlocks, fit_stored
+from idbpd.experiment.splitting.dense_room import has_room
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.grouping import Grouping
 from idbpd.experiment.splitting.part_tasks import tasks_of_parts
@@ -34,21 +37,32 @@ class StoredParts(NamedTuple):
 
 def stored_parts(table: TaskTable, targets: list[Target], rows: tuple[Rows, Rows], division: Division) -> StoredParts:
     """The same as for a table in memory; see `idbpd.experiment.splitting.table_split.make_parts`."""
-    features = table.features
-    assert isinstance(features, StoredFeatures)
+    features, kind = table.features, scaling_for(table, division.features.scaling)
+    blocks: list[FeatureBlocks]
+    if isinstance(features, StoredFeatures):
+        encoding, scaling = fit_stored(features, rows[0], kind)
+        blocks = [EncodedBlocks(features, part, encoding, scaling) for part in rows]
+    else:
+        assert isinstance(features, csr_array)
+        scaling = fit_sparse(features, rows[0], kind, table.origin.name)
+        encoding = fit_encoding(table, rows[0])
+        blocks = [SparseBlocks(features, part, scaling) for part in rows]
     made = tasks_of_parts(table, targets, rows, division)
-    encoding, scaling = fit_stored(features, rows[0], scaling_for(table, division.features.scaling))
     train, held_out = (
-        StreamedData(EncodedBlocks(features, part, encoding, scaling), tasks)
-        for part, tasks in zip(rows, (made.train, made.held_out), strict=True)
+        StreamedData(of_part, tasks) for of_part, tasks in zip(blocks, (made.train, made.held_out), strict=True)
     )
     return StoredParts(train, held_out, scaling, encoding, made.groupings)
+
+
+def is_streamed(table: TaskTable) -> bool:
+    """Whether the features of a table are made when they are saved: with their zeros they do not fit into memory."""
+    return isinstance(table.features, StoredFeatures) or not has_room(table)
 
 
 def divided(
     train: MultiTaskData, table: TaskTable, rows: Rows, fraction: float, seed: int
 ) -> tuple[MultiTaskData, MultiTaskData]:
-    """The training part of a stored table, divided once more.
+    """The training part of a streamed table, divided once more.
 
     Both parts are rows of the same features, which are in a file. So they are encoded and scaled with the validation
     rows in view, unlike those of a table in memory: of so many rows, a mean and a median hardly depend on a part.

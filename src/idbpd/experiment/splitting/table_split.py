@@ -19,7 +19,7 @@ from idbpd.experiment.splitting.fingerprint import data_sha256, split_sha256
 from idbpd.experiment.splitting.grouping import Grouping, require_groups, say_groups
 from idbpd.experiment.splitting.part_tasks import tasks_of_parts
 from idbpd.experiment.splitting.row_split import TEST, Part, split_rows
-from idbpd.experiment.splitting.stored_split import StoredParts, stored_parts
+from idbpd.experiment.splitting.stored_split import StoredParts, is_streamed, stored_parts
 from idbpd.experiment.splitting.task_targets import require_a_limited_task, task_targets
 from idbpd.mtl import FeatureScaling, MultiTaskData, fit_scaling
 
@@ -77,6 +77,7 @@ def split_tasks(table: TaskTable, targets: list[Target], division: Division) -> 
             f"{table.origin.name} is larger than memory; kedro run, tune and retrain can work with it, frontier and "
             "benchmark cannot: give them a sample of its rows, or raise in_memory in the block of the data set"
         )
+    require_room(table, ", and only kedro run, tune and retrain work with it without them")
     made = _split(table, targets, division)
     assert isinstance(made, TableSplit)
     return made
@@ -93,7 +94,7 @@ def _split(table: TaskTable, targets: list[Target], division: Division) -> Table
     """Training and test data of the tasks, how their features were made, their rows, and the fingerprint of all."""
     fraction = division.split.test_fraction
     train_rows, test_rows = split_rows(table, fraction, division.split.seed)
-    parts: Parts | StoredParts = (stored_parts if isinstance(table.features, StoredFeatures) else make_parts)(
+    parts: Parts | StoredParts = (stored_parts if is_streamed(table) else make_parts)(
         table, targets, (train_rows, test_rows), division
     )
     train, test, scaling, encoding, groupings = parts

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from idbpd.datasets.table import StoredFeatures, TaskTable
+from idbpd.datasets.table import TaskTable
 from idbpd.experiment.parameters import WeightDecaySearchParameters
 from idbpd.experiment.splitting.division import Division
-from idbpd.experiment.splitting.stored_split import divided
+from idbpd.experiment.splitting.stored_split import divided, is_streamed
 from idbpd.experiment.splitting.table_split import validation_parts
 from idbpd.mtl import MultiTaskData
 
@@ -42,7 +42,7 @@ def divided_again(
 
     A table that is larger than memory is not encoded a second time: its parts are rows of ``train``.
     """
-    if isinstance(table.features, StoredFeatures):
+    if is_streamed(table):
         assert train is not None
         return Parts(*divided(train, table, rows, fraction, division.split.seed))
     made = validation_parts(table.of_rows(rows), fraction, division, parameter)

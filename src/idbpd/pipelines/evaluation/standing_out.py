@@ -11,7 +11,9 @@ from idbpd.datasets.table import StoredFeatures, TaskTable
 from idbpd.experiment.features import encoded, feature_names
 
 SHOWN = 8
-SAMPLE, NUMBERS = 20_000, 1 << 22  # rows of a table that is larger than memory, fewer if it has many columns
+# Of a table that stays in its file, or has so many numbers with its zeros (1 GB), some rows are looked at: fewer if it
+# has many columns.
+MOST_NUMBERS, SAMPLE, NUMBERS = 1 << 27, 20_000, 1 << 22
 FEWEST = 5  # samples on either side: the deviation of fewer says little
 ERROR = 0.05  # the chance that a column is named although no column stands out
 
@@ -31,8 +33,10 @@ def standing_out(
     """
     if min(members.sum(), (~members).sum()) < FEWEST:
         return
-    most = min(SAMPLE, NUMBERS // max(1, len(feature_names(encoding))))
-    if isinstance(table.features, StoredFeatures) and len(rows) > most:
+    width = max(1, len(feature_names(encoding)))
+    most = min(SAMPLE, NUMBERS // width)
+    is_large = isinstance(table.features, StoredFeatures) or len(rows) * width > MOST_NUMBERS
+    if is_large and len(rows) > most:
         some = np.linspace(0, len(rows) - 1, most).astype(np.intp)
         rows, members = rows[some], members[some]
         if min(members.sum(), (~members).sum()) < FEWEST:
