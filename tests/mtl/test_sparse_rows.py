@@ -33,7 +33,8 @@ def _table() -> Tensor:
     return table
 
 
-def _sparse(table: Tensor) -> SparseRows:
+def sparse_rows(table: Tensor) -> SparseRows:
+    """A dense table without its zeros."""
     numbers = table.nonzero()
     counts = numbers[:, 0].bincount(minlength=len(table))
     begins = torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)])
@@ -49,12 +50,12 @@ def _pair(seen: int = SAMPLES) -> tuple[MultiTaskData, MultiTaskData]:
     """The same data, sparse and dense."""
     table, rows = _table(), torch.randperm(seen)
     tasks = (_task("one", rows[: seen * 3 // 4]), _task("two", rows[seen // 3 :]))
-    return MultiTaskData(_sparse(table), tasks), MultiTaskData(table.double(), tasks)
+    return MultiTaskData(sparse_rows(table), tasks), MultiTaskData(table.double(), tasks)
 
 
 def test_parts_have_their_zeros() -> None:
     table = _table()
-    sparse = _sparse(table)
+    sparse = sparse_rows(table)
     picked = torch.tensor([299, 7, 0, 7, 120])
     assert (len(sparse), *sparse.shape, sparse.numel()) == (SAMPLES, SAMPLES, FEATURES, SAMPLES * FEATURES)
     for rows in (slice(0, 10), slice(290, 400), slice(7, 8), slice(0, 0), picked):
@@ -107,11 +108,11 @@ def test_measures_and_fingerprints_know_sparse_tables() -> None:
     )
     for name, quality in expected.items():
         assert found[name].values == pytest.approx(quality.values, rel=1e-5)
-    changed = MultiTaskData(_sparse(sparse.features[:] + torch.eye(SAMPLES, FEATURES)), sparse.tasks)
+    changed = MultiTaskData(sparse_rows(sparse.features[:] + torch.eye(SAMPLES, FEATURES)), sparse.tasks)
     assert parts_sha256(sparse) != parts_sha256(changed)
 
 
-def test_a_rank_gets_its_rows_sparse() -> None:
+def test_a_rank_gets_its_rowssparse_rows() -> None:
     sparse, dense = _pair()
     owner = deal(sparse.tasks, SAMPLES, 3)
     for rank in range(3):
@@ -122,4 +123,4 @@ def test_a_rank_gets_its_rows_sparse() -> None:
 
 def test_another_device_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="only the CPU computes with a table of mostly zeros"):
-        _sparse(_table()).to(torch.device("meta"), torch.float32)
+        sparse_rows(_table()).to(torch.device("meta"), torch.float32)

@@ -20,6 +20,7 @@ from idbpd.experiment.ranks.team import Team, dismiss, team_of
 from idbpd.mtl import MultiTaskData
 from idbpd.optim import Record, solve
 from idbpd.optim.oracle import PreconditionedOracle
+from tests.mtl.test_sparse_rows import sparse_rows
 from tests.pipelines.small_tasks import EXPERIMENT, small_tasks
 
 TWO = DistributedParameters(processes=2, timeout=5, restarts=10)
@@ -75,6 +76,14 @@ def test_a_point_has_the_values_of_one_process(data: MultiTaskData, team: Team) 
     torch.testing.assert_close(found[0].g, found[1].g, rtol=1e-13, atol=1e-15)
     slopes = [built.oracle.differentiate(e).rows for built, e in zip((sharded, alone), found, strict=True)]
     torch.testing.assert_close(slopes[0], slopes[1], rtol=1e-11, atol=1e-14)
+
+
+def test_a_sparse_table_has_the_values_of_one_process_with_its_zeros(data: MultiTaskData, team: Team) -> None:
+    table = data.table * (torch.rand(data.table.shape) < 0.4)
+    built = _on(TWO).build(replace(data, features=sparse_rows(table)), "first", LIMITS)
+    alone = EXPERIMENT.build(replace(data, features=table), "first", LIMITS)
+    solutions = [solve(one.oracle, one.initial_weights, max_steps=12, tolerance=1e-12) for one in (built, alone)]
+    torch.testing.assert_close(solutions[0].history.f, solutions[1].history.f, rtol=1e-6, atol=0.0)
 
 
 @pytest.mark.parametrize("robust", [True, False])
