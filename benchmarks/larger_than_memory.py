@@ -85,7 +85,7 @@ def run(project: KedroProject, parameters: str, until: str | None) -> list[Stage
         assert process.stdout is not None
         printed: list[str] = []
         stages: list[Stage] = []
-        name = "start"
+        name = "start, and reading the table"
         for line in process.stdout:
             now = time.perf_counter()
             if line.startswith(RUNNING):

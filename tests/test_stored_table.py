@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from idbpd.datasets.tensors import MultiTaskDataset
+from idbpd.mtl import SparseRows
 from tests.kedro_project import KedroProject
 
 pytestmark = [pytest.mark.xdist_group("stored table"), pytest.mark.slow]
@@ -56,3 +58,18 @@ def test_a_table_that_is_not_loaded_is_trained_on_registered_and_retrained_when_
     assert "changed since version 1: data" in grown
     digests = json.loads((project.data / "02_intermediate" / "large" / "row_groups.json").read_text())
     assert [len(digests[file]["row_groups"]) for file in files] == [6, 6]
+
+
+def test_a_table_of_mostly_zeros_is_trained_on_without_them(tracked_project: KedroProject, tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    words = np.where(draw.random((ROWS, 60)) < 0.05, draw.integers(1, 9, (ROWS, 60)), 0)
+    frame = pd.DataFrame(words, columns=[f"w{at}" for at in range(60)])
+    frame = frame.assign(buys=words[:, :5].sum(axis=1) > 1, spend=words[:, 5:9].sum(axis=1) + draw.normal(0, 1, ROWS))
+    frame.to_parquet(tmp_path / "words.parquet")
+    block = {"type": "idbpd.datasets.TabularDataset", "filepath": str(tmp_path / "words.parquet"), "in_memory": 0}
+    tracked_project.configure("parameters.yml", PARAMETERS)
+    tracked_project.configure("sources.yml", {"words": {**block, "tasks": {"buys": "buys", "spend": "spend"}}})
+    output = tracked_project.kedro("run", params="dataset=words")
+    assert "HOLDS: spend keeps its limit" in output
+    train = MultiTaskDataset(filepath=str(tracked_project.data / "05_model_input" / "words" / "train.safetensors"))
+    assert isinstance(train.load().features, SparseRows)
