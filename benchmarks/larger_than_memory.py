@@ -190,7 +190,7 @@ def main() -> None:
         limit = {} if given.in_memory is None else {"in_memory": given.in_memory}
         project.configure("sources.yml", {"large": {**BLOCK, "filepath": str(table), **limit}})
         few = f"calibration.max_steps={given.steps},training.max_steps={given.steps},comparison.sweep=[]"
-        settings = f"dataset=large,problem.weight_decay=1e-4,calibration.reserve=0,{few}"
+        settings = f"dataset=large,problem.weight_decay=1e-4,calibration.reserve=0,compute.threads=1,{few}"
         stages = run(project, settings, given.until)
         print("| stage | seconds | of one processor | rows per second of it | peak memory |\n|---|---|---|---|---|")
         for stage in stages:
