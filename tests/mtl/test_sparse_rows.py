@@ -85,7 +85,7 @@ def test_values_and_gradients_are_those_of_the_dense_table(
         found.append(
             (evaluation.f, evaluation.g, gradients.f, gradients.g, metric.apply(x[None]), later.apply(x[None]), of_mean)
         )
-    torch.testing.assert_close(found[0], found[1], rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(found[0], found[1], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("most_paired", [2000, 5])
