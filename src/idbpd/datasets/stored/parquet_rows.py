@@ -132,7 +132,7 @@ class ParquetRows:
 def _opened(file: str) -> pyarrow.parquet.ParquetFile:
     try:
         # Pages are read as they are needed: a row group of all columns need not be in memory twice.
-        return pyarrow.parquet.ParquetFile(file, memory_map=False, buffer_size=1 << 20, pre_buffer=False)
+        return pyarrow.parquet.ParquetFile(file, memory_map=False, buffer_size=1 << 16, pre_buffer=False)
     except FileNotFoundError as error:
         raise DataError(f"cannot read {file}: no such file") from error
     except (pa.ArrowException, OSError, ValueError) as error:
