@@ -45,7 +45,7 @@ class BaseMultiTask(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn h
     hidden: the width of the layer that all tasks share.
     test_fraction: the share of rows that are not trained on, but say whether limits hold. Not used for a single task.
     max_steps, tolerance: when the solver ends; the tolerance is for the worst KKT residual.
-    device, dtype, threads: where and how it computes. One thread repeats every digit.
+    device, dtype, threads: where and how it computes; with threads="auto" every core for large tables, else one.
     random_state: decides the initial weights and which rows are held out. None: differently at every fit.
     verbose: whether bars show the progress on a terminal.
 
@@ -77,7 +77,7 @@ class BaseMultiTask(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn h
         tolerance: float = 1e-3,
         device: str = "auto",
         dtype: str = "float32",
-        threads: int | Literal["auto"] = 1,
+        threads: int | Literal["auto"] = "auto",
         random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
