@@ -9,6 +9,7 @@ import torch
 
 from idbpd.datasets.table import Target, TaskTable
 from idbpd.energy import verified_energy
+from idbpd.errors import ConfigurationError
 from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.limits.calibration import calibrate
 from idbpd.experiment.network import trained_network
@@ -111,6 +112,22 @@ def test_a_pruned_model_is_within_its_budget_and_fine_tuning_leaves_its_zeros(gr
     assert found.is_within(plan["budget_pj"])
     assert all(found.nonzero[name] <= level for name, level in pruned.levels.items())
     assert pruned.timed.solution.kkt.worst <= 1e-2
+
+
+def test_weights_that_lead_nowhere_are_refused_in_one_line(ground: Ground) -> None:
+    """One weight per layer: into the first unit, and out of the second."""
+    weights = {name: torch.zeros_like(tensor) for name, tensor in ground.usual.weights.items()}
+    weights["trunk.weight"][0, 0] = 1.0
+    for head in ("heads.task.0", "heads.task.1"):
+        weights[f"{head}.weight"][:, 1] = 1.0
+    smallest = plan_energy(ground.train, MODEL, ENERGY, 0)["smallest_budget"]
+    energy = ENERGY.model_copy(update={"budget": 1.01 * smallest})
+    nowhere = ground.usual._replace(weights=weights)
+    message = r"'energy.budget' = 0\.\d+ is too small to train with: none of the 3 weights that it allows"
+    with pytest.raises(ConfigurationError, match=message):
+        prune_and_fine_tune(
+            ground.train, ground.threshold, nowhere, energy, TRAINING, ground.experiment, NO_CHECKPOINTS
+        )
 
 
 def test_with_the_whole_budget_the_model_stays_dense(ground: Ground) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 from torch import Tensor
 
 from idbpd.energy import largest, levels, only, silenced
+from idbpd.errors import ConfigurationError
 from idbpd.experiment.limits.thresholds import thresholds_of
 from idbpd.experiment.parameters import TrainingParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, weights_of
@@ -37,13 +38,21 @@ class Pruned(NamedTuple):
 
 
 def prune_to_levels(built: BuiltProblem, budgeted: Budgeted, energy: EnergyParameters) -> tuple[Tensor, dict[str, int]]:
-    """The largest weights of each layer, as many as its level; those of dead units are zero as well. Flat."""
+    """The largest weights of each layer, as many as its level; those of dead units are zero as well. Flat.
+
+    The smallest budgets leave weights that lead from no feature to any answer. Then nothing is left, and we say so.
+    """
     model = energy_model(built.network, built.data, energy)
     kept = levels(model, budgeted.shares, model.budget(energy.budget))
     x = flat(built.placed(budgeted.weights))
-    pruned = only(x, largest(model, x, kept))
+    pruned = without_dead_units(built, only(x, largest(model, x, kept)))
+    if not bool(pruned.any()):
+        raise ConfigurationError(
+            f"parameter 'energy.budget' = {energy.budget:g} is too small to train with: none of the {sum(kept)} "
+            "weights that it allows is on a way from a feature to an answer; allow more energy"
+        )
     by_name = dict(zip((layer.name for layer in model.layers), kept, strict=True))
-    return without_dead_units(built, pruned), by_name
+    return pruned, by_name
 
 
 def without_dead_units(built: BuiltProblem, x: Tensor) -> Tensor:
