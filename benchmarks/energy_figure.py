@@ -65,6 +65,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     """
     kinds = list(dict.fromkeys((row["dataset"], row["network"]) for row in rows))
     tasks = list(rows[0]["tasks"])
+    budgets_of_all = sorted({row["budget"] for row in rows})
     names = [(task, measure) for task in tasks for measure in ("worst", "mean")]
     figure, axes = plt.subplots(
         len(names), len(kinds), figsize=(3.6 * len(kinds) + 0.6, 2.3 * len(names)), sharex=True, squeeze=False
@@ -97,8 +98,8 @@ def draw(rows: Sequence[Row], path: Path) -> None:
                 axis.set_ylabel(f"{task},\n{'worst-case' if measure == 'worst' else measure} loss added")
         axes[0, column].set_title(f"{dataset}, {network} ({len({one['seed'] for one in here})} seeds)", fontsize=9)
         axes[-1, column].set_xlabel("share of the dense network's energy")
-        axes[-1, column].set_xticks(sorted({one["budget"] for one in here}))
-        axes[-1, column].set_xticklabels([f"{one:g}" for one in sorted({one["budget"] for one in here})])
+        axes[-1, column].set_xticks(budgets_of_all)
+        axes[-1, column].set_xticklabels([f"{one:g}" for one in budgets_of_all])
         axes[-1, column].minorticks_off()
     axes[0, 0].legend(fontsize=8)
     figure.tight_layout()
