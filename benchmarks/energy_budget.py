@@ -80,6 +80,7 @@ class Ground(NamedTuple):
     split: SplitParameters
     training: TrainingParameters
     energy: EnergyParameters
+    rounds: int
 
 
 class Size(NamedTuple):
@@ -89,11 +90,12 @@ class Size(NamedTuple):
     test_fraction: float | None  # None: that of the product
     steps: int  # of calibration, dense training and fine-tuning
     weight_decay: float | None  # None: chosen on a validation part
+    rounds: int | None = None  # of magnitude pruning; None: as many as there are stages
 
 
 def prepared(dataset: str, network: str, seed: int, size: Size) -> Ground:
     """Split, choose the weight decay, calibrate, and train the dense model."""
-    given, (rows, test_fraction, steps, weight_decay) = parameters(), size
+    given, (rows, test_fraction, steps, weight_decay, rounds) = parameters(), size
     given["problem"] |= {} if weight_decay is None else {"weight_decay": weight_decay}
     given["split"] |= {} if test_fraction is None else {"test_fraction": test_fraction}
     table = small_pairs(PICTURES[dataset], rows) if dataset in PICTURES else sampled(table_of(dataset), rows)
@@ -112,7 +114,10 @@ def prepared(dataset: str, network: str, seed: int, size: Size) -> Ground:
     threshold, start, alone = calibrate(parts.train, calibration, experiment)
     dense = train_dense(parts.train, threshold, start, training, experiment)
     energy = EnergyParameters(**given["energy"])
-    return Ground(parts.train, parts.test, threshold, alone, dense, experiment, splitting, training, energy)
+    return Ground(
+        parts.train, parts.test, threshold, alone, dense, experiment, splitting, training, energy,
+        rounds or energy.stages,
+    )  # fmt: skip
 
 
 def within_budget(ground: Ground, budget: float) -> dict[str, Any]:
@@ -145,7 +150,7 @@ def by_magnitude(ground: Ground, budget: float) -> dict[str, Any]:
     built = ground.experiment.build(ground.train, ground.train.priority.name, thresholds)
     network = trained_network(ground.experiment.model, ground.train, ground.dense.weights)
     model = energy_model(network, ground.train, energy)
-    rounds = energy.stages
+    rounds = ground.rounds
     budgets = [model.dense * budget ** (number / rounds) for number in range(1, rounds + 1)]
     spent: list[int] = []
     residuals: list[float] = []
@@ -203,13 +208,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--test-fraction", type=float, help="default: that of the product")
     parser.add_argument("--weight-decay", type=float, help="default: chosen on a validation part, as by the product")
+    parser.add_argument("--rounds", type=int, help="of magnitude pruning; default: as many as there are stages")
     parser.add_argument("--save", type=Path, required=True)
     parser.add_argument("--draw", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
     rows: list[dict[str, Any]] = json.loads(arguments.save.read_text()) if arguments.save.exists() else []
-    size = Size(arguments.rows, arguments.test_fraction, arguments.steps, arguments.weight_decay)
+    size = Size(arguments.rows, arguments.test_fraction, arguments.steps, arguments.weight_decay, arguments.rounds)
     # Seed by seed, so that a run that is stopped has as many seeds of each kind.
     kinds = itertools.product(arguments.seeds, arguments.datasets, arguments.networks)
     for seed, dataset, network in kinds:
