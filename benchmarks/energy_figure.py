@@ -20,12 +20,11 @@ def of(rows: Sequence[Row], **key: Any) -> list[Row]:
 def print_table(rows: Sequence[Row]) -> None:
     """A row per data set, network and budget: means over the seeds, ours then theirs, and the paired difference.
 
-    Differences are ours minus theirs, of worst-case losses and of mean losses. The residual is the largest of ours.
+    Differences are ours minus theirs, of worst-case losses and of mean losses.
     """
     names = ["data, seeds", "budget"]
     for task in ("priority", "limited"):
         names += [f"{task}, worst", "difference", "of means"]
-    names += ["priority, usual", "residual"]
     print(f"\n| {' | '.join(names)} |")
     print("|---" * len(names) + "|")
     for dataset, network in dict.fromkeys((row["dataset"], row["network"]) for row in rows):
@@ -37,14 +36,12 @@ def print_table(rows: Sequence[Row]) -> None:
             if not common:
                 continue
             tasks = list(ours[0]["tasks"])[:2]
-            cells = [f"{dataset} {network}, {len(common)}", f"{budget:g}"]
+            name = dataset.removeprefix("multi_") + ("" if network == "mlp" else f" {network}")
+            cells = [f"{name}, {len(common)}", f"{budget:g}"]
             for task in tasks:
                 a, b = (_numbers(one, task, "worst") for one in (ours, theirs))
                 cells += [f"{a.mean():.3f}, {b.mean():.3f}", _difference(a, b)]
                 cells.append(_difference(_numbers(ours, task, "mean"), _numbers(theirs, task, "mean")))
-            a, b = (_numbers(one, tasks[0], "usual") for one in (ours, theirs))
-            cells.append(f"{a.mean():.1%}, {b.mean():.1%}")
-            cells.append(f"{max(row['residual'] for row in ours):.1e}")
             print(f"| {' | '.join(cells)} |")
 
 
