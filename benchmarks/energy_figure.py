@@ -36,7 +36,7 @@ def print_table(rows: Sequence[Row]) -> None:
             if not common:
                 continue
             tasks = list(ours[0]["tasks"])[:2]
-            name = dataset.removeprefix("multi_") + ("" if network == "mlp" else f" {network}")
+            name = dataset.removeprefix("multi_").removesuffix("_14") + ("" if network == "mlp" else f" {network}")
             cells = [f"{name}, {len(common)}", f"{budget:g}"]
             for task in tasks:
                 a, b = (_numbers(one, task, "worst") for one in (ours, theirs))
