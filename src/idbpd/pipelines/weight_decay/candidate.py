@@ -17,6 +17,7 @@ class Candidate(NamedTuple):
     # How much each block of validation samples moves the worst-case losses (`idbpd.mtl.bounds.jackknife`), by task;
     # the blocks are the same for all candidates of a search. Empty where it is not known.
     pseudo_values: Mapping[str, list[float]] = MappingProxyType({})
+    is_done: bool = True  # whether its model was trained to the end; else it may not have learnt the noise yet
 
     @property
     def ratios(self) -> dict[str, float]:
