@@ -87,7 +87,7 @@ def test_a_good_model_passes_every_gate() -> None:
         (
             {"held_out": {**HELD_OUT, "limited": 1.599}},
             "better_than_guess_limited",
-        ),  # by chance, or for a rounding error
+        ),  # by chance
         ({"comparison": WORSE}, "not_worse_than_champion"),
         ({"comparison": INCOMPARABLE}, "not_worse_than_champion"),
         ({"comparison": DRIFTED}, "no_drift"),
