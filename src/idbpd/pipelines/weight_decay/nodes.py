@@ -101,7 +101,7 @@ def _warn(chosen: Candidate, alone: Mapping[str, Candidate]) -> None:
         if best.ratios[task] > GUESSING:
             logger.warning(
                 "the worst-case loss of the %s task on the validation part, %.4f, is not clearly below that of a "
-                "constant guess, %.4f: more samples or features, or a milder problem.worst_case may help",
+                "constant guess, %.4f: more samples or features, or problem.worst_case=mean, may help",
                 task,
                 best.worst_case_losses[task],
                 best.guesses[task],
