@@ -20,13 +20,15 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
     WeightDecaySearchParameters,
 )
+from idbpd.experiment.problem import criteria_of
 from idbpd.experiment.records.content_store import ContentStore
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.row_split import split_rows
 from idbpd.experiment.splitting.table_split import split
 from idbpd.experiment.splitting.validation import Parts, parts_to_choose_on
+from idbpd.mtl import guess_loss
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
-from idbpd.pipelines.weight_decay.search import UnsettledExperiment, nearest
+from idbpd.pipelines.weight_decay.search import Search, UnsettledExperiment, nearest
 from idbpd.validation import validated
 
 SPLIT = SplitParameters(test_fraction=0.25, seed=0)
@@ -138,6 +140,19 @@ def test_a_task_alone_begins_with_a_decay_as_strong_as_that_of_all_together() ->
     _, choice = _settle("auto", [1e-4, 1e-3, 1e-2, 1e-1, 1.0], table=table)
     tried = [point["weight_decay"] for point in choice["curves_alone"]["number"]]
     assert min(tried) > choice["weight_decay"] == 1e-4
+
+
+@pytest.mark.parametrize(("beyond_limits", "share"), [(0.0, 0.3), (0.3, 0.3), (0.8, 0.8)])
+def test_tasks_count_in_the_search_as_they_do_in_training(beyond_limits: float, share: float) -> None:
+    problem = _problem("auto").model_copy(update={"beyond_limits": beyond_limits})
+    parts = _validation_parts(_table())
+    search = Search(_search([1.0]), parts, UnsettledExperiment(MODEL, problem, COMPUTE, 0, FINGERPRINT), 1e-3, None)
+    first, second = (guess_loss(task, criteria_of(problem)) for task in parts.fit.tasks)
+    assert search.weights_of_tasks(["priority", "constraint"]) == {
+        "priority": 1.0,
+        "constraint": share * first / second,
+    }
+    assert search.weights_of_tasks(["constraint"]) == {"constraint": 1.0}
 
 
 @pytest.mark.parametrize(("number", "found"), [(0.06, 0.1), (0.02, 0.01), (7.0, 1.0), (0.0, 0.0), (1e-9, 0.01)])

@@ -41,6 +41,8 @@ OWN_CODE = (
 WARM = 3
 # The number that would be chosen is trained for up to so many times more steps, and measured again.
 LONGER = 4
+# A limited task counts at least so much in a search, as a share of a guess's loss: one with a limit is never nothing.
+LEAST_SHARE = 0.3
 # Blocks of validation samples by which the chance in a score is estimated.
 BLOCKS = 20
 
@@ -93,7 +95,8 @@ class Search:
         """
         if together is None:
             return SearchResult(self, tasks, {}, None)
-        scale = self._alone_as_together(tasks[0])
+        # The same decay is that much stronger for the task where it is trained with the others.
+        scale = 1 / self.weights_of_tasks([task.name for task in self.parts.fit.tasks]).get(tasks[0], 1.0)
         known = {scale * number: result for number, result in together.results.items()}
         first = nearest(self.parameters.grid, scale * together.chosen.weight_decay)
         return SearchResult(self, tasks, known, first)
@@ -118,27 +121,26 @@ class Search:
             self.cache.put(made_with, result.candidate._asdict(), result.weights)
         return result, False
 
-    def _alone_as_together(self, task: str) -> float:
-        """By how much the decay of a task alone must be larger to be as strong as in the search for all together.
+    def weights_of_tasks(self, tasks: Sequence[str]) -> dict[str, float]:
+        """What each task counts in a search for several: as much as in training, so that a decay does the same there.
 
-        There, its loss has another weight: all tasks count the same, and the first one has weight 1.
+        There, the limit of a task gives it more weight than its share beyond the limit, where it binds.
         """
-        first, own = self._guesses[self.parts.fit.priority.name], self._guesses[task]
-        return own / first if own > 0 and first > 0 else 1.0
+        first, *limited = tasks
+        share = max(self.unsettled.problem.beyond_limits, LEAST_SHARE)
+        weights = {first: 1.0}
+        for task in limited:
+            if self._guesses[first] > 0 and self._guesses[task] > 0:
+                weights[task] = share * self._guesses[first] / self._guesses[task]
+        return weights
 
     def _try(self, experiment: Experiment, tasks: Sequence[str], start: dict[str, Tensor] | None, steps: int) -> Result:
-        """Train the tasks together, so that their constant guesses count the same, and measure them.
-
-        The priority task has the weight that it has in training: the same weight decay then does the same there. One
-        task alone is trained as it will be for its limit.
-        """
+        """Train the tasks together, and measure them. One task alone is trained as it will be for its limit."""
         fit, problem = self.parts.fit, experiment.problem
         built = experiment.build(fit, tasks[0], {})
         criteria = criteria_of(problem)
-        first = self._guesses[tasks[0]]
-        weights_of_tasks = {task: first / self._guesses[task] for task in tasks if self._guesses[task] > 0}
-        if len(tasks) > 1 and first > 0:
-            built = built.of_weighted_sum(problem, weights_of_tasks, robust=True)
+        if len(tasks) > 1:
+            built = built.of_weighted_sum(problem, self.weights_of_tasks(tasks), robust=True)
         weights = built.initial_weights if start is None else built.start_from(start)
         what = tasks[0] if len(tasks) == 1 else "all tasks"
         with Progress(f"weight decay {problem.weight_decay:g}, {what}", steps) as progress:
