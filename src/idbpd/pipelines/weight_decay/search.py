@@ -126,13 +126,17 @@ class Search:
 
         There, the limit of a task gives it more weight than its share beyond the limit, where it binds.
         """
-        first, *limited = tasks
+        first, guesses = tasks[0], self._guesses
+        return {
+            task: 1.0 if task == first else share * guesses[first] / guesses[task]
+            for task, share in self._shares(tasks).items()
+            if task == first or (guesses[first] > 0 and guesses[task] > 0)
+        }
+
+    def _shares(self, tasks: Sequence[str]) -> dict[str, float]:
+        """The same of losses as shares of a guess's."""
         share = max(self.unsettled.problem.beyond_limits, LEAST_SHARE)
-        weights = {first: 1.0}
-        for task in limited:
-            if self._guesses[first] > 0 and self._guesses[task] > 0:
-                weights[task] = share * self._guesses[first] / self._guesses[task]
-        return weights
+        return {task: 1.0 if task == tasks[0] else share for task in tasks}
 
     def _try(self, experiment: Experiment, tasks: Sequence[str], start: dict[str, Tensor] | None, steps: int) -> Result:
         """Train the tasks together, and measure them. One task alone is trained as it will be for its limit."""
@@ -155,7 +159,8 @@ class Search:
             {name: dict([quality[name].headline]) for name in tasks},
             {name: self._guesses_on_validation[name] for name in tasks},
             {name: self._pseudo_values(built, name, criteria) for name in tasks},
-            is_done=solution.status is not Status.MAX_STEPS,
+            self._shares(tasks),
+            solution.status is not Status.MAX_STEPS,
         )
         return Result(candidate, weights)
 
