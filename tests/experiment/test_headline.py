@@ -57,6 +57,21 @@ def test_a_priority_task_that_learnt_nothing_is_said_first() -> None:
     assert text.startswith(f"{first} (0.4520)")
 
 
+@pytest.mark.parametrize(
+    ("measured", "end"),
+    [
+        (None, "with 95% confidence, limit 0.7100), NO BETTER than a constant guess (0.6410)"),
+        (MEASURE, "limit 90.0%), worst-case loss 0.6400, NO BETTER than a constant guess (0.6410)"),
+    ],
+)
+def test_a_limit_that_a_guess_would_keep_as_well_is_said(measured: dict[str, Any] | None, end: str) -> None:
+    record = {**LOSS, "verdict": "HOLDS", "measured": measured}
+    held_out = {"confidence": 0.95, "tasks": {"upsell": record}, "guesses": {"churn": 0.6, "upsell": 0.641}}
+    line = state_verdict(_certificate(held_out), QUALITY).splitlines()[1]
+    assert line.startswith("HOLDS: upsell keeps its limit on unseen data (")
+    assert line.endswith(end)
+
+
 def test_without_held_out_rows_nothing_is_claimed() -> None:
     text = state_verdict(_certificate(None, status="MAX_STEPS", reason="the steps ran out"), QUALITY)
     assert text.startswith(

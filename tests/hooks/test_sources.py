@@ -106,3 +106,33 @@ def test_a_password_in_an_address_ends_a_run_before_anything_is_written(project:
     assert "filepath = 'http://example.org/t.csv' was given with a password or a token in the address" in error
     assert "hunter2" not in error
     assert not project.data.exists()
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        (
+            {"task": {"a": "a"}},
+            "unknown key 'task'; did you mean 'tasks'? keys are filepath, tasks, labels, group,",
+        ),
+        ({"seperator": ";"}, "unknown key 'seperator'; keys are filepath, tasks, labels, group,"),
+        (
+            {"type": "idbpd.datasets.TableDataset"},
+            "there is no type 'idbpd.datasets.TableDataset'; did you mean 'idbpd.datasets.TabularDataset'? a table in "
+            "a CSV or Parquet file is idbpd.datasets.TabularDataset, an ARFF file idbpd.datasets.ArffDataset",
+        ),
+    ],
+)
+def test_a_key_or_type_that_there_is_not_is_refused_with_what_was_meant(block: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        require_source("mine", {"mine": {**_source(filepath="a.csv")["mine"], **block}}, ())  # type: ignore[dict-item]
+    assert str(error.value).startswith(f"the data set 'mine': {message}")
+
+
+def test_a_block_without_its_file_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"^the data set 'mine' has no 'filepath'; it has type, tasks$"):
+        require_source("mine", _source(tasks={"a": "a"}), ())
+
+
+def test_a_type_of_another_package_is_left_to_kedro() -> None:
+    require_source("mine", {"mine": {"type": "pandas.CSVDataset", "path": "a.csv"}}, ())

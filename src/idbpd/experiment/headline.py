@@ -20,7 +20,10 @@ def state_verdict(certificate: dict[str, Any], quality: dict[str, float]) -> str
         lines = ["NOT SHOWN: no rows were held out, so nothing is known about unseen data."]
     else:
         share = f"{held_out['confidence']:.0%}"
-        lines = [f"{record['verdict']}: {_task(task, record, share)}" for task, record in held_out["tasks"].items()]
+        lines = [
+            f"{record['verdict']}: {_task(task, record, share)}{_guessed(record, held_out['guesses'].get(task))}"
+            for task, record in held_out["tasks"].items()
+        ]
     return "\n".join([_priority(certificate, quality), *lines, _solver(certificate)])
 
 
@@ -91,6 +94,14 @@ def _task(task: str, record: Mapping[str, Any], confidence: str) -> str:
         return f"{task} exceeds its limit on unseen data ({numbers})"
     more = f"; about {record['rows_needed']} would" if record["rows_needed"] else ""
     return f"{record['rows']} test rows do not show that {task} keeps its limit{more} ({numbers})"
+
+
+def _guessed(record: Mapping[str, Any], guess: float | None) -> str:
+    """That a limit holds says nothing where the model made for the task alone is no better than a guess."""
+    if guess is None or record["worst_case_loss"] <= GUESSING * guess:
+        return ""
+    own = "" if record["measured"] is None else f"worst-case loss {written(WORST_CASE, record['worst_case_loss'])}, "
+    return f", {own}NO BETTER than a constant guess ({written(WORST_CASE, guess)})"
 
 
 def _solver(certificate: Mapping[str, Any]) -> str:

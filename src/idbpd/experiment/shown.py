@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 
+from idbpd.datasets.tabular.numeral import in_digits
 from idbpd.mtl import CrossEntropy, Huber, Logistic, Loss, Squared, TaskQuality
 from idbpd.mtl.chance import WORST_CASE
 
@@ -37,15 +38,15 @@ def name_of(measure: str) -> str:
 def written(measure: str, value: float) -> str:
     """A value with as many digits as are of use.
 
-    >>> written("accuracy", 0.8612), written("mae", 2.3149), written("worst_case_loss", 0.25), written("r2", -1e-9)
-    ('86.1%', '2.315', '0.2500', '0.000')
+    >>> written("accuracy", 0.8612), written("mae", 42119.7), written("worst_case_loss", 0.25), written("r2", -1e-9)
+    ('86.1%', '42120', '0.2500', '0.000')
     """
     if math.isnan(value):
         return "not defined"
     if measure in PERCENT:
         return f"{value:.1%}"
     if measure in OWN_UNIT:
-        return f"{value:.4g}"
+        return in_digits(value, 4)
     digits = 4 if measure.endswith("_loss") else 3
     return f"{round(value, digits) + 0.0:.{digits}f}"  # no negative zero
 

@@ -11,6 +11,7 @@ from kedro.config import AbstractConfigLoader
 
 from idbpd.datasets.tabular.numeral import is_number
 from idbpd.errors import ConfigurationError
+from idbpd.hooks.block_keys import require_known_keys
 from idbpd.redaction import names_secret, redact
 
 VALIDATOR = "validator"
@@ -79,6 +80,7 @@ def require_source(name: str, sources: Mapping[str, Any], credentials: Container
                 "take it out, put it into a block of conf/local/credentials.yml, and add to the data set: "
                 "credentials: <name of that block>"
             )
+    require_known_keys(name, block)
 
 
 def complete(name: str, source: dict[str, Any], project: Path) -> dict[str, Any]:

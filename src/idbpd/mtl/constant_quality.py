@@ -26,6 +26,11 @@ def measure_constant(
     }
 
 
+def constant_quality(task: Task, criterion: Criterion) -> TaskQuality:
+    """The quality of the best constant answers to a task on its own samples."""
+    return _measured(task, _constants(task, criterion), criterion)
+
+
 def _constants(task: Task, criterion: Criterion) -> tuple[Tensor, Tensor]:
     """The constant outputs with the least worst-case loss, and those with the least mean loss."""
     targets = task.targets.cpu().double()

@@ -141,6 +141,16 @@ def test_what_became_of_the_columns_is_told(caplog: pytest.LogCaptureFixture) ->
     ]
 
 
+def test_columns_left_out_for_the_same_reason_are_told_together(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    constants = {f"flag {at}": ["0"] * ROWS for at in range(12)}
+    _judged({"age": ["1", "2", "3", "4"] * (ROWS // 4), **constants, "empty": ["?"] * ROWS})
+    assert caplog.messages == [
+        "features: 1 number; left out: flag 0, flag 1, flag 2, flag 3, flag 4, flag 5, flag 6, flag 7, flag 8, flag 9 "
+        "and 2 more (one value in all rows), empty (no values)"  # no role would make them useful
+    ]
+
+
 def test_many_categories_are_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     _judged({"city": [f"city {at % 10_000}" for at in range(20_000)]})

@@ -159,8 +159,8 @@ def test_what_cannot_be_learnt_is_named(task: Any, column: list[Any], message: s
             "x",
             [*["yes"] * 10, *["no"] * 30, "?"],
             logging.INFO,
-            "task 't': column x, kind binary: yes is 'yes' (25.0% of the rows), no is 'no'; 1 of 41 rows have no value "
-            "and take no part (missing values are written as '?'; if one is a value, see 'not_missing')",
+            "task 't': column x, kind binary: yes is 'yes' (25.0% of the rows), no is 'no'; 1 of 41 rows has no value "
+            "and takes no part (missing values are written as '?'; if one is a value, see 'not_missing')",
         ),
         (
             "x",
@@ -169,7 +169,20 @@ def test_what_cannot_be_learnt_is_named(task: Any, column: list[Any], message: s
             "task 't': column x, kind number: a number from 1.5 to 4; 2 of 5 rows have no value and take no part",
         ),
         ("x", ["a", "b", "c"] * 2, logging.INFO, "task 't': column x, kind classes: 3 classes (a, b, c)"),
-        (["x"], ["1", "0"], logging.INFO, "task 't': column x, kind labels: 1 labels"),
+        (
+            "x",
+            list("abcdefgh") * 2,
+            logging.INFO,
+            "task 't': column x, kind classes: 8 classes (a, b, c, d, e, f, g, h)",
+        ),
+        ("x", list("abcdefghi") * 2, logging.INFO, "task 't': column x, kind classes: 9 classes (a, b, c, d, e, ...)"),
+        (
+            "x",
+            ["10001.5", "1298680"] * 9 + ["7"],
+            logging.INFO,
+            "task 't': column x, kind number: a number from 7 to 1298680",
+        ),
+        (["x"], ["1", "0"], logging.INFO, "task 't': column x, kind labels: 1 label"),
         (
             "x",
             [*["a", "b"] * 5, "c"],
@@ -202,9 +215,17 @@ def test_numbers_far_from_all_others_are_told(caplog: pytest.LogCaptureFixture) 
     assert caplog.messages == []
     _target("x", x=["-1e6", *column])
     assert caplog.messages == [
-        "task 't': 1 of 201 values are far from all others, such as -1e+06 (nine of ten are from 2 to 47), and "
+        "task 't': 1 of 201 values are far from all others, such as -1000000 (nine of ten are from 2 to 47), and "
         "outweigh them in a squared error: correct them if they are wrong, or soften them with tasks.t.loss=huber"
     ]
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"), [("да", "нет"), ("kyllä", "ei"), ("是", "否"), ("예", "아니요"), ("TAK", "NIE"), ("Ja", "Nee")]
+)
+def test_yes_is_known_in_other_languages_where_it_is_not_the_rarer_value(yes: str, no: str) -> None:
+    target = _target("x", x=[yes, yes, no])
+    assert (target.outputs, target.other) == ((yes,), no)
 
 
 def test_labels_may_be_written_in_other_languages() -> None:

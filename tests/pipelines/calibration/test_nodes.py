@@ -108,6 +108,16 @@ def test_what_can_be_reached_is_said_where_no_model_keeps_a_limit(caplog: pytest
     assert "accuracy 99.9% is asked for, and on a validation part of 135 rows a model made for it alone" in message
 
 
+@pytest.mark.parametrize(("accuracy", "is_said"), [(0.3, True), (0.6, False)])
+def test_a_limit_in_a_measure_that_a_guess_keeps_is_told(
+    accuracy: float, *, is_said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    found, parts, experiment = _settled(AUTO, limit={"accuracy": accuracy})
+    calibrate_with_reserve(parts.train, AUTO, found, experiment)
+    said = "the limit of the spend task says little: accuracy 30.0% is asked for, and a constant guess has 5"
+    assert (said in caplog.text) == is_said
+
+
 def test_a_limit_in_a_measure_needs_unseen_data() -> None:
     with pytest.raises(ConfigurationError, match=r"tasks\.spend\.limit\.recall = 0\.6 is a limit on unseen data"):
         _settled(AUTO, test_fraction=0.0, limit={"recall": 0.6})

@@ -19,6 +19,18 @@ def test_tasks_count_the_same_whatever_the_size_of_their_losses() -> None:
     assert choose([good_at_the_large, good_at_both]) is good_at_both
 
 
+def test_tasks_count_in_the_score_as_much_as_they_are_said_to() -> None:
+    at_first, at_second = _candidate(0.0, 0.8, 0.5), _candidate(0.1, 1.0, 0.25)
+    counts = {"first": 1.0, "second": 0.1}
+    assert at_first._replace(counts=counts).score == pytest.approx((0.4 + 0.1) / 1.1)
+    assert choose([one._replace(counts=counts) for one in (at_first, at_second)]).weight_decay == 0.0
+    noisy = {"first": [0.0, 0.0], "second": [-1.0, 1.0]}  # all chance is in the second task
+    other = at_second._replace(pseudo_values={"first": [0.0, 0.0], "second": [0.0, 0.0]})
+    errors = [at_first._replace(counts=at, pseudo_values=noisy).score_error(other) for at in ({}, counts)]
+    assert errors[0] > 0
+    assert errors[1] == pytest.approx(errors[0] * 2 * 0.1 / 1.1)
+
+
 def test_of_equally_good_numbers_the_largest_is_chosen() -> None:
     candidates = [_candidate(at, loss) for at, loss in ((0.0, 1.5), (0.01, 1.0), (0.1, 1.004), (1.0, 1.2))]
     assert choose(candidates).weight_decay == 0.1

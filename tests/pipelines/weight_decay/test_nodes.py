@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from idbpd.datasets.table import TaskTable
+from idbpd.datasets.table import Target, TaskTable
 from idbpd.errors import ConfigurationError, DataError
 from idbpd.experiment.compute_parameters import ComputeParameters
 from idbpd.experiment.parameters import (
@@ -20,13 +20,15 @@ from idbpd.experiment.parameters import (
     TrainingParameters,
     WeightDecaySearchParameters,
 )
+from idbpd.experiment.problem import criteria_of
 from idbpd.experiment.records.content_store import ContentStore
 from idbpd.experiment.splitting.division import Division
 from idbpd.experiment.splitting.row_split import split_rows
 from idbpd.experiment.splitting.table_split import split
 from idbpd.experiment.splitting.validation import Parts, parts_to_choose_on
+from idbpd.mtl import guess_loss
 from idbpd.pipelines.weight_decay.nodes import settle_weight_decay
-from idbpd.pipelines.weight_decay.search import UnsettledExperiment
+from idbpd.pipelines.weight_decay.search import Search, UnsettledExperiment, nearest
 from idbpd.validation import validated
 
 SPLIT = SplitParameters(test_fraction=0.25, seed=0)
@@ -37,8 +39,8 @@ COMPUTE = ComputeParameters(device="cpu", dtype="float64")
 FINGERPRINT = {"data_sha256": "d", "split_sha256": "s"}
 
 
-def _search(grid: list[float]) -> WeightDecaySearchParameters:
-    return WeightDecaySearchParameters(grid=grid, validation_fraction=0.25, max_steps=60)
+def _search(grid: list[float], max_steps: int = 60) -> WeightDecaySearchParameters:
+    return WeightDecaySearchParameters(grid=grid, validation_fraction=0.25, max_steps=max_steps)
 
 
 def _problem(weight_decay: float | str) -> ProblemSettings:
@@ -46,13 +48,19 @@ def _problem(weight_decay: float | str) -> ProblemSettings:
 
 
 def _settle(
-    weight_decay: float | str, grid: list[float], cache: ContentStore | None = None, table: TaskTable | None = None
+    weight_decay: float | str,
+    grid: list[float],
+    cache: ContentStore | None = None,
+    table: TaskTable | None = None,
+    max_steps: int = 60,
 ) -> tuple[ProblemParameters, dict[str, Any]]:
     table = _table() if table is None else table
     unsettled = UnsettledExperiment(MODEL, _problem(weight_decay), COMPUTE, seed=0, fingerprint=FINGERPRINT)
     rows = split(table, Division(SPLIT, FEATURES)).rows
     division = Division(SPLIT, FEATURES)
-    problem, choice, _ = settle_weight_decay(table, rows, _search(grid), division, TRAINING, unsettled, cache)
+    problem, choice, _ = settle_weight_decay(
+        table, rows, _search(grid, max_steps), division, TRAINING, unsettled, cache
+    )
     return problem, choice
 
 
@@ -100,6 +108,56 @@ def test_auto_tries_the_neighbours_of_the_choice_and_keeps_them_for_the_next_run
         assert chosen["ratios"][task] < noise_learnt["ratios"][task]
         assert chosen["ratios"][task] < nothing_learnt["ratios"][task] == pytest.approx(1, abs=1e-2)
     assert choice["split_sha256"] == "s"
+
+
+def test_a_number_that_looks_good_because_its_model_was_stopped_early_is_not_chosen() -> None:
+    # After four steps the noise is not learnt yet. At the end, no decay is five times worse than a guess.
+    _, choice = _settle("auto", [0.0, 3e-4, 1e-2, 30.0], max_steps=4)
+    chosen = {
+        "all": [point for point in choice["curve"] if point["weight_decay"] == choice["weight_decay"]],
+        **{
+            task: [point for point in curve if point["weight_decay"] == choice["alone"][task]]
+            for task, curve in choice["curves_alone"].items()
+        },
+    }
+    for (point,) in chosen.values():
+        assert point["is_done"]
+        assert max(point["ratios"].values()) <= 1.001
+    assert not all(point["is_done"] for point in choice["curve"])
+
+
+def test_a_task_alone_begins_with_a_decay_as_strong_as_that_of_all_together() -> None:
+    """Where the first task is a rare event, the loss of another one has a twentieth of the weight."""
+    random = np.random.default_rng(0)
+    features = random.normal(size=(600, 3)).astype(np.float32)
+    event = (features[:, 0] > 2.3).astype(np.float32)
+    number = features[:, 1] + 0.3 * random.normal(size=600)
+    targets = (
+        Target("event", "binary", ("yes",), event[:, None], "no"),
+        Target("number", "number", ("number",), number[:, None].astype(np.float32)),
+    )
+    table = TaskTable(features, ("x0", "x1", "x2"), np.zeros((600, 0), dtype=np.int8), (), targets=targets)
+    _, choice = _settle("auto", [1e-4, 1e-3, 1e-2, 1e-1, 1.0], table=table)
+    tried = [point["weight_decay"] for point in choice["curves_alone"]["number"]]
+    assert min(tried) > choice["weight_decay"] == 1e-4
+
+
+@pytest.mark.parametrize(("beyond_limits", "share"), [(0.0, 0.3), (0.3, 0.3), (0.8, 0.8)])
+def test_tasks_count_in_the_search_as_they_do_in_training(beyond_limits: float, share: float) -> None:
+    problem = _problem("auto").model_copy(update={"beyond_limits": beyond_limits})
+    parts = _validation_parts(_table())
+    search = Search(_search([1.0]), parts, UnsettledExperiment(MODEL, problem, COMPUTE, 0, FINGERPRINT), 1e-3, None)
+    first, second = (guess_loss(task, criteria_of(problem)) for task in parts.fit.tasks)
+    assert search.weights_of_tasks(["priority", "constraint"]) == {
+        "priority": 1.0,
+        "constraint": share * first / second,
+    }
+    assert search.weights_of_tasks(["constraint"]) == {"constraint": 1.0}
+
+
+@pytest.mark.parametrize(("number", "found"), [(0.06, 0.1), (0.02, 0.01), (7.0, 1.0), (0.0, 0.0), (1e-9, 0.01)])
+def test_the_nearest_number_of_a_grid_is_found_by_factors(number: float, found: float) -> None:
+    assert nearest([0.0, 0.01, 0.1, 1.0], number) == found
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])

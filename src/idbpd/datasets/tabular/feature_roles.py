@@ -23,6 +23,8 @@ HALF = 0.5
 MANY_CATEGORIES = 100
 
 IDENTIFIER = "an identifier"
+# Columns with these reasons say nothing, whatever role is stated.
+NO_VALUES, ONE_VALUE, OF_TYPE = "no values", "one value in all rows", "values of type "
 _FIRST_OR_LAST = frozenset({"id", "ids", "uuid", "guid", "identifier"})
 _LAST = frozenset({"number", "no", "nr", "num", "key", "index"})
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -81,16 +83,16 @@ def judge(columns: Sequence[Values], stated: StatedRoles, origin: Origin, rows: 
 def why_not(values: Values) -> str | None:
     """Why a column is of no use as a feature; None if it is one."""
     if values.content == "nothing":
-        return "no values"
+        return NO_VALUES
     if values.content == "unreadable":
-        return f"values of type {values.distinct[1][0]}"
+        return f"{OF_TYPE}{values.distinct[1][0]}"
     known = int(values.known.sum())
     if values.numbers is not None:
         constant = bool(np.nanmin(values.numbers) == np.nanmax(values.numbers))
     else:
         constant = len(values.distinct[1]) == 1
     if constant and known == len(values.known):
-        return "one value in all rows"
+        return ONE_VALUE
     if known < ROWS_TO_JUDGE or values.content in ("date", "boolean"):
         return None
     if values.content == "number":
@@ -206,8 +208,11 @@ def _say(features: Sequence[Column], left_out: Mapping[str, str]) -> None:
             parts.append(f"{count} {role if count == 1 else several}")
     told = f"features: {', '.join(parts) or 'none'}"
     if left_out:
-        named = [f"{name} ({reason})" for name, reason in left_out.items()]
-        told += f"; left out: {listed_names(named)}; name a column under 'categorical' or 'numeric' to use it"
+        reasons = list(dict.fromkeys(left_out.values()))
+        named = [(listed_names([name for name in left_out if left_out[name] == reason]), reason) for reason in reasons]
+        told += f"; left out: {', '.join(f'{names} ({reason})' for names, reason in named)}"
+        if not all(reason.startswith((NO_VALUES, ONE_VALUE, OF_TYPE)) for reason in reasons):
+            told += "; name a column under 'categorical' or 'numeric' to use it"
     logger.info(told)
 
 

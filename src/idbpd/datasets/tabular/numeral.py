@@ -1,4 +1,6 @@
-"""Whether a word is a number to Python."""
+"""Numbers as words: whether a word is one to Python, and how one is written for people."""
+
+PLAIN = 1e9  # larger numbers have an exponent
 
 
 def is_number(word: str) -> bool:
@@ -8,3 +10,13 @@ def is_number(word: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def in_digits(number: float, digits: int = 6) -> str:
+    """A number with so many digits that say something, and without an exponent unless it is very large or small.
+
+    >>> in_digits(1298680.4), in_digits(42119.7, 4), in_digits(2.3149, 4), in_digits(1e-7), in_digits(3e12, 4)
+    ('1298680', '42120', '2.315', '1e-07', '3e+12')
+    """
+    written = f"{number:.{digits}g}"
+    return f"{float(written):.0f}" if "e+" in written and abs(number) < PLAIN else written

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from idbpd.datasets.table import Origin, Target
 from idbpd.datasets.tabular.column_names import LABEL_PREFIX
-from idbpd.datasets.tabular.numeral import is_number
+from idbpd.datasets.tabular.numeral import in_digits, is_number
 from idbpd.datasets.tabular.task_block import SEVERAL, TaskBlock
 from idbpd.datasets.tabular.two_values import FALSE, TRUE, given_positive, likely_positive
 from idbpd.datasets.tabular.values import Values
@@ -26,6 +26,7 @@ FAR = 10  # a number is far from the others if it is so many times their spread 
 CODES = re.compile(
     r"(?i)(?:^|[\W_])(?:code|class|category|cluster|segment|type|zip|plz)$|(?<=[a-z])(?:Code|Class|Type)$"
 )
+SHOWN = 8  # values are named in a message
 MUCH_MISSING = 0.2  # this share of rows without a target is worth a warning
 
 
@@ -66,7 +67,9 @@ def _several(block: TaskBlock, columns: Mapping[str, Values], origin: Origin) ->
                 "it must be 0 in some rows and 1 in others"
             )
     kind: Kind = block.kind or "labels"
-    return Target(block.name, kind, names, matrix, options=block.options), f"{len(names)} {kind}"
+    return Target(
+        block.name, kind, names, matrix, options=block.options
+    ), f"{len(names)} label{'s' if len(names) > 1 else ''}"
 
 
 def _single(block: TaskBlock, values: Values, origin: Origin) -> tuple[Target, str]:
@@ -145,7 +148,7 @@ def _number(block: TaskBlock, values: Values, origin: Origin) -> tuple[Target, s
     if len(large):
         raise DataError(f"{origin.of(large[0])}: {name} is {values.numbers[large[0]]:g}, which is too large")
     _warn_of_far(block, values.numbers[values.known])
-    told = f"a number from {np.nanmin(values.numbers):g} to {np.nanmax(values.numbers):g}"
+    told = f"a number from {in_digits(np.nanmin(values.numbers))} to {in_digits(np.nanmax(values.numbers))}"
     return Target(block.name, "number", (values.name,), matrix, options=block.options), told
 
 
@@ -156,14 +159,12 @@ def _warn_of_far(block: TaskBlock, numbers: NDArray[np.float64]) -> None:
     if high > low and far.any() and "loss" not in block.options:
         largest = numbers[np.abs(numbers - middle).argmax()]
         logger.warning(
-            "task %r: %d of %d values are far from all others, such as %g (nine of ten are from %g to %g), and "
+            "task %r: %d of %d values are far from all others, such as %s (nine of ten are from %s to %s), and "
             "outweigh them in a squared error: correct them if they are wrong, or soften them with tasks.%s.loss=huber",
             block.name,
             far.sum(),
             len(numbers),
-            largest,
-            low,
-            high,
+            *map(in_digits, (largest, low, high)),
             block.name,
         )
 
@@ -191,7 +192,8 @@ def _binary(block: TaskBlock, values: Values, task: str) -> tuple[Target, str]:
 
 def _say(target: Target, block: TaskBlock, told: str, gaps: list[str]) -> None:
     missing = int((~target.known).sum())
-    rest = f"; {missing} of {len(target.known)} rows have no value and take no part" if missing else ""
+    have, take = ("has", "takes") if missing == 1 else ("have", "take")
+    rest = f"; {missing} of {len(target.known)} rows {have} no value and {take} no part" if missing else ""
     if missing and gaps:
         rest += f" (missing values are written as {', '.join(map(repr, gaps))}; if one is a value, see 'not_missing')"
     logger.log(
@@ -207,7 +209,8 @@ def _say(target: Target, block: TaskBlock, told: str, gaps: list[str]) -> None:
 
 
 def _few(words: tuple[str, ...] | list[str]) -> str:
-    return ", ".join(words[:5]) + (", ..." if len(words) > 5 else "")
+    """All of them, or the first ones where they are many."""
+    return ", ".join(words) if len(words) <= SHOWN else f"{', '.join(words[: SHOWN - 3])}, ..."
 
 
 def _instead(values: Values) -> str:

@@ -10,11 +10,16 @@ from numpy.typing import NDArray
 from idbpd.datasets.tabular.written_numbers import number_text
 from idbpd.errors import ConfigurationError
 
-# In English, German, French, Italian, Spanish and Portuguese.
-TRUE = frozenset(
-    {"1", "true", "yes", "t", "y", "ja", "j", "wahr", "oui", "vrai", "sì", "vero", "sí", "si", "verdadero", "sim"}
+# Yes and no, true and false, in the languages of most tables.
+PAIRS = """
+1 0, true false, t f, yes no, y n
+ja nein, j n, wahr falsch, oui non, vrai faux, sì no, vero falso, sí no, si no, verdadero falso, sim não, sim nao
+ja nee, waar onwaar, ja nej, sand falsk, sant falskt, ja nei, kyllä ei, tak nie, ano ne, da ne, igen nem, da nu
+да нет, так ні, истина ложь, ναι όχι, evet hayır, 是 否, 是 不是, はい いいえ, 예 아니요, ya tidak, có không, نعم لا
+"""  # noqa: RUF001 - letters that look like others are meant
+TRUE, FALSE = (
+    frozenset(pair.split()[at] for line in PAIRS.strip().splitlines() for pair in line.split(", ")) for at in (0, 1)
 )
-FALSE = frozenset({"0", "false", "no", "f", "n", "nein", "falsch", "non", "faux", "falso", "não", "nao"})
 # Other words for success or presence, in pairs of two values such as Pass and Fail.
 POSITIVE = TRUE | {"pass", "passed", "positive", "pos", "on", "present", "success"}
 # A 1 beside another number than these may be a code such as 1 and 2.

@@ -13,9 +13,11 @@ from idbpd.experiment.limits.thresholds import GUESSING, Promise, at_least_zero,
 from idbpd.experiment.parameters import CalibrationParameters
 from idbpd.experiment.problem import BuiltProblem, Experiment, criteria_of, weights_of
 from idbpd.experiment.records.content_store import ContentStore
+from idbpd.experiment.shown import name_of, written
 from idbpd.experiment.solving.checkpoints import NO_CHECKPOINTS, Checkpointing
 from idbpd.experiment.solving.durable_solve import Budget, solve_durably, solve_settings
-from idbpd.mtl import MultiTaskData, Task, guess_loss
+from idbpd.mtl import Criteria, MultiTaskData, Task, guess_loss, is_better
+from idbpd.mtl.constant_quality import constant_quality
 from idbpd.optim import IDBPD, Status
 
 logger = logging.getLogger(__name__)
@@ -64,6 +66,8 @@ def calibrate(
         threshold = promise.threshold(value, guess, kept_back)
         earlier = {name: record["threshold"] for name, record in found.items()}
         _report(task, _Limit(value, guess, threshold, promise), solved, its_own)
+        if promise.measure is not None:
+            _warn_of_a_guess(task, promise, criteria_of(experiment.problem))
         found[task.name] = {
             "threshold": threshold,
             "value": value,
@@ -160,6 +164,20 @@ class _Calibrator:
         if keeper is not None:
             keeper.discard()
         return _Solved(how, weights, cached=False)
+
+
+def _warn_of_a_guess(task: Task, promise: Promise, criteria: Criteria) -> None:
+    """Say that the best constant answer keeps a limit in a measure, if it does."""
+    measure, level = str(promise.measure), float(promise.level or 0.0)
+    guess = constant_quality(task, criteria(task)).values[measure]
+    if not math.isnan(guess) and not is_better(measure, level, guess):
+        logger.warning(
+            "the limit of the %s task says little: %s %s is asked for, and a constant guess has %s",
+            task.name,
+            name_of(measure),
+            written(measure, level),
+            written(measure, guess),
+        )
 
 
 class _Limit(NamedTuple):

@@ -165,9 +165,15 @@ def _report(
             "priority" if at == 0 else "limited",
             target.kind,
             _in_words(target),
-            f", {rest} samples without it take no part" if rest else "",
+            _left_out(rest),
             parts if division.split.test_fraction > 0 else "all for training",
         )
+
+
+def _left_out(samples: int) -> str:
+    if samples == 0:
+        return ""
+    return ", 1 sample without it takes no part" if samples == 1 else f", {samples} samples without it take no part"
 
 
 def _in_words(target: Target) -> str:

@@ -16,11 +16,12 @@ def ingest(source: TaskTable | pd.DataFrame) -> TaskTable:
     if table.targets:
         columns = len(table.feature_names)
         logger.info(
-            "%d samples, %d column%s to predict from, %d tasks",
+            "%d samples, %d column%s to predict from, %d task%s",
             len(table),
             columns,
             "" if columns == 1 else "s",
             len(table.targets),
+            "" if len(table.targets) == 1 else "s",
         )
         return table
     logger.info(

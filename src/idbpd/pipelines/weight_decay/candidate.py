@@ -17,6 +17,8 @@ class Candidate(NamedTuple):
     # How much each block of validation samples moves the worst-case losses (`idbpd.mtl.bounds.jackknife`), by task;
     # the blocks are the same for all candidates of a search. Empty where it is not known.
     pseudo_values: Mapping[str, list[float]] = MappingProxyType({})
+    counts: Mapping[str, float] = MappingProxyType({})  # what each task counts in the score; 1 where it is not said
+    is_done: bool = True  # whether its model was trained to the end; else it may not have learnt the noise yet
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -26,12 +28,12 @@ class Candidate(NamedTuple):
     @property
     def measured(self) -> dict[str, Any]:
         """What the record of the search shows of it, as plain data."""
-        return {name: value for name, value in self._asdict().items() if name != "pseudo_values"}
+        return {name: value for name, value in self._asdict().items() if name not in ("pseudo_values", "counts")}
 
     @property
     def score(self) -> float:
-        """The mean of these shares: tasks with losses of different size count the same. Less is better."""
-        return sum(self.ratios.values()) / len(self.ratios)
+        """The mean of these shares, in which each task counts as it does in training. Less is better."""
+        return self._mean(self.ratios)
 
     def no_worse_than_guesses(self, tasks: Collection[str]) -> "Candidate":
         """The same, but that some tasks, where they are worse than a constant guess, are as bad as one."""
@@ -45,12 +47,16 @@ class Candidate(NamedTuple):
 
         Tasks share samples, so their errors may all go the same way: they are added without a gain from averaging.
         """
-        errors = [
-            self._error(other, task) / guess
+        errors = {
+            task: self._error(other, task) / guess
             for task, guess in self.guesses.items()
             if guess > 0 and (task in self.pseudo_values or task in other.pseudo_values)
-        ]
-        return sum(errors) / len(errors) if errors else 0.0
+        }
+        return self._mean(errors) if errors else 0.0
+
+    def _mean(self, values: Mapping[str, float]) -> float:
+        counts = {task: self.counts.get(task, 1.0) for task in values}
+        return sum(counts[task] * value for task, value in values.items()) / sum(counts.values())
 
     def _error(self, other: "Candidate", task: str) -> float:
         """The standard error of the difference in a task; none where one of the two counts as a guess in it."""

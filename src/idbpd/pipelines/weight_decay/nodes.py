@@ -56,15 +56,15 @@ def settle_weight_decay(
     by_task = {task.name: search.of([task.name], together) for task in parts.fit.limited}
     alone = {task: found.chosen for task, found in by_task.items()}
     learnable = {task for task, candidate in alone.items() if candidate.score < GUESSING}
-    chosen = choose_for_training(together.candidates, learnable)
+    chosen = together.chosen_by(lambda candidates: choose_for_training(candidates, learnable))
     kept = together.kept + sum(found.kept for found in by_task.values())
     logger.info(
         "weight decay %g (%s): worst-case losses on a validation part as shares of a constant guess's: %s; "
-        "%d numbers tried, %.1f s%s",
+        "%d models, %.1f s%s",
         chosen.weight_decay,
         ", ".join(f"{task} alone {candidate.weight_decay:g}" for task, candidate in alone.items()),
         _in_words(chosen),
-        sum(len(found.candidates) for found in (together, *by_task.values())),
+        sum(found.made for found in (together, *by_task.values())),
         time.perf_counter() - begin,
         f" ({kept} of them kept from an earlier run: same data, model and seed)" if kept else "",
     )
@@ -80,7 +80,7 @@ def settle_weight_decay(
         "curves_alone": {task: _curve(found) for task, found in by_task.items()},
     }
     weights = {
-        ALL_TASKS: together.weights[chosen.weight_decay],
+        ALL_TASKS: together.results[chosen.weight_decay].weights,
         **{task: found.chosen_weights for task, found in by_task.items()},
     }
     return problem.with_weight_decay(chosen.weight_decay, numbers), choice, joined_by_task(weights)
@@ -101,7 +101,7 @@ def _warn(chosen: Candidate, alone: Mapping[str, Candidate]) -> None:
         if best.ratios[task] > GUESSING:
             logger.warning(
                 "the worst-case loss of the %s task on the validation part, %.4f, is not clearly below that of a "
-                "constant guess, %.4f: more samples or features, or a milder problem.worst_case may help",
+                "constant guess, %.4f: more samples or features, or problem.worst_case=mean, may help",
                 task,
                 best.worst_case_losses[task],
                 best.guesses[task],

@@ -1,7 +1,7 @@
 """Train with the weight decays of a grid that are worth trying, and measure each on the validation part."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from idbpd.experiment.splitting.fingerprint import parts_sha256
 from idbpd.experiment.splitting.validation import Parts
 from idbpd.mtl import Criteria, guess_loss, sample_losses
 from idbpd.mtl.bounds.jackknife import pseudo_values, random_blocks
-from idbpd.optim import IDBPD, solve
+from idbpd.optim import IDBPD, Status, solve
 from idbpd.pipelines.weight_decay.candidate import Candidate
 from idbpd.pipelines.weight_decay.choice import choose, explore
 
@@ -39,6 +39,10 @@ OWN_CODE = (
 
 # Where a solve starts from the weights of a neighbour, it gets this part of the steps.
 WARM = 3
+# The number that would be chosen is trained for up to so many times more steps, and measured again.
+LONGER = 4
+# A limited task counts at least so much in a search, as a share of a guess's loss: one with a limit is never nothing.
+LEAST_SHARE = 0.3
 # Blocks of validation samples by which the chance in a score is estimated.
 BLOCKS = 20
 
@@ -59,27 +63,11 @@ class UnsettledExperiment(Bundle):
         return Experiment(self.model, problem, self.compute, self.seed, fingerprint)
 
 
-class SearchResult(NamedTuple):
-    """The candidates, by weight decay, their weights, and how many of them an earlier run had tried."""
+class Result(NamedTuple):
+    """A candidate, and the weights of its model."""
 
-    candidates: list[Candidate]
-    weights: dict[float, dict[str, Tensor]]  # by weight decay
-    kept: int
-
-    @property
-    def by_number(self) -> dict[float, tuple[Candidate, dict[str, Tensor]]]:
-        """Candidates and weights by weight decay."""
-        return {one.weight_decay: (one, self.weights[one.weight_decay]) for one in self.candidates}
-
-    @property
-    def chosen(self) -> Candidate:
-        """The best of the candidates."""
-        return choose(self.candidates)
-
-    @property
-    def chosen_weights(self) -> dict[str, Tensor]:
-        """The weights of the best of the candidates."""
-        return self.weights[self.chosen.weight_decay]
+    candidate: Candidate
+    weights: dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -89,6 +77,9 @@ class Search:
     The first number is tried from the initial weights. Every other one starts from the weights of its neighbour and
     needs fewer steps, unless the neighbour learnt nothing: a large decay draws weights to zero, and a solve with a
     smaller decay does not get away from there.
+
+    A model that is stopped early looks better than it will be: it has not learnt the noise yet. So the number that
+    would be chosen is trained on, and measured again, until the choice is one that was trained to the end.
     """
 
     parameters: WeightDecaySearchParameters
@@ -97,57 +88,63 @@ class Search:
     tolerance: float
     cache: ContentStore | None
 
-    def of(self, tasks: Sequence[str], together: SearchResult | None = None) -> SearchResult:
+    def of(self, tasks: Sequence[str], together: "SearchResult | None" = None) -> "SearchResult":
         """The numbers of the grid that are worth a try for these tasks together.
 
         The search for a task alone begins where that of all tasks ``together`` ended.
         """
-        fingerprint = {"split_sha256": self._sha256}
-        kept: list[float] = []
-        known = {} if together is None else together.by_number
-        reached: dict[float, tuple[Candidate, dict[str, Tensor]]] = {}
+        if together is None:
+            return SearchResult(self, tasks, {}, None)
+        # The same decay is that much stronger for the task where it is trained with the others.
+        scale = 1 / self.weights_of_tasks([task.name for task in self.parts.fit.tasks]).get(tasks[0], 1.0)
+        known = {scale * number: result for number, result in together.results.items()}
+        first = nearest(self.parameters.grid, scale * together.chosen.weight_decay)
+        return SearchResult(self, tasks, known, first)
 
-        def attempt(weight_decay: float) -> Candidate:
-            experiment = self.unsettled.settled(weight_decay, fingerprint)
-            start = _neighbour(reached or known, weight_decay)
-            steps = self.parameters.max_steps if start is None else math.ceil(self.parameters.max_steps / WARM)
-            made_with = {
-                **experiment.made_with,
-                **self._around,
-                "tasks": list(tasks),
-                "steps": steps,
-                "first weights (SHA-256)": None if start is None else tensors_sha256(start),
-            }
-            stored = None if self.cache is None else self.cache.get(made_with)
-            if stored is not None:
-                kept.append(weight_decay)
-                reached[weight_decay] = Candidate(**stored.record), stored.tensors
-            else:
-                reached[weight_decay] = self._try(experiment, tasks, start, steps)
-                if self.cache is not None:
-                    candidate, weights = reached[weight_decay]
-                    self.cache.put(made_with, candidate._asdict(), weights)
-            return reached[weight_decay][0]
+    def result(
+        self, tasks: Sequence[str], weight_decay: float, start: dict[str, Tensor] | None, steps: int
+    ) -> tuple[Result, bool]:
+        """A model that was trained with this weight decay from ``start``, and whether an earlier run has made it."""
+        experiment = self.unsettled.settled(weight_decay, {"split_sha256": self._sha256})
+        made_with = {
+            **experiment.made_with,
+            **self._around,
+            "tasks": list(tasks),
+            "steps": steps,
+            "first weights (SHA-256)": None if start is None else tensors_sha256(start),
+        }
+        stored = None if self.cache is None else self.cache.get(made_with)
+        if stored is not None:
+            return Result(Candidate(**stored.record), stored.tensors), True
+        result = self._try(experiment, tasks, start, steps)
+        if self.cache is not None:
+            self.cache.put(made_with, result.candidate._asdict(), result.weights)
+        return result, False
 
-        first = None if together is None else together.chosen.weight_decay
-        candidates = explore(self.parameters.grid, attempt, first)
-        return SearchResult(candidates, {number: weights for number, (_, weights) in reached.items()}, len(kept))
+    def weights_of_tasks(self, tasks: Sequence[str]) -> dict[str, float]:
+        """What each task counts in a search for several: as much as in training, so that a decay does the same there.
 
-    def _try(
-        self, experiment: Experiment, tasks: Sequence[str], start: dict[str, Tensor] | None, steps: int
-    ) -> tuple[Candidate, dict[str, Tensor]]:
-        """Train the tasks together, so that their constant guesses count the same, and measure them.
-
-        The priority task has the weight that it has in training: the same weight decay then does the same there. One
-        task alone is trained as it will be for its limit.
+        There, the limit of a task gives it more weight than its share beyond the limit, where it binds.
         """
+        first, guesses = tasks[0], self._guesses
+        return {
+            task: 1.0 if task == first else share * guesses[first] / guesses[task]
+            for task, share in self._shares(tasks).items()
+            if task == first or (guesses[first] > 0 and guesses[task] > 0)
+        }
+
+    def _shares(self, tasks: Sequence[str]) -> dict[str, float]:
+        """The same of losses as shares of a guess's."""
+        share = max(self.unsettled.problem.beyond_limits, LEAST_SHARE)
+        return {task: 1.0 if task == tasks[0] else share for task in tasks}
+
+    def _try(self, experiment: Experiment, tasks: Sequence[str], start: dict[str, Tensor] | None, steps: int) -> Result:
+        """Train the tasks together, and measure them. One task alone is trained as it will be for its limit."""
         fit, problem = self.parts.fit, experiment.problem
         built = experiment.build(fit, tasks[0], {})
         criteria = criteria_of(problem)
-        first = self._guesses[tasks[0]]
-        weights_of_tasks = {task: first / self._guesses[task] for task in tasks if self._guesses[task] > 0}
-        if len(tasks) > 1 and first > 0:
-            built = built.of_weighted_sum(problem, weights_of_tasks, robust=True)
+        if len(tasks) > 1:
+            built = built.of_weighted_sum(problem, self.weights_of_tasks(tasks), robust=True)
         weights = built.initial_weights if start is None else built.start_from(start)
         what = tasks[0] if len(tasks) == 1 else "all tasks"
         with Progress(f"weight decay {problem.weight_decay:g}, {what}", steps) as progress:
@@ -162,8 +159,10 @@ class Search:
             {name: dict([quality[name].headline]) for name in tasks},
             {name: self._guesses_on_validation[name] for name in tasks},
             {name: self._pseudo_values(built, name, criteria) for name in tasks},
+            self._shares(tasks),
+            solution.status is not Status.MAX_STEPS,
         )
-        return candidate, weights
+        return Result(candidate, weights)
 
     def _pseudo_values(self, built: BuiltProblem, task: str, criteria: Criteria) -> list[float]:
         """How much each block of validation samples moves the worst-case loss; none where one sample is all."""
@@ -203,9 +202,64 @@ class Search:
         }
 
 
-def _neighbour(
-    reached: Mapping[float, tuple[Candidate, dict[str, Tensor]]], weight_decay: float
-) -> dict[str, Tensor] | None:
+class SearchResult:
+    """What a search has tried by now, and its choice."""
+
+    def __init__(
+        self, search: Search, tasks: Sequence[str], known: Mapping[float, Result], first: float | None
+    ) -> None:
+        """``known`` are models to start from, by weight decay; ``first`` is tried first (None: the middle)."""
+        self._search, self._tasks, self._known, self._first = search, tasks, known, first
+        self.results: dict[float, Result] = {}
+        self.made = 0  # models
+        self.kept = 0  # of them, those that an earlier run had made
+        self.chosen = self.chosen_by(choose)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All that are worth a try, by weight decay: each is tried once."""
+        return explore(self._search.parameters.grid, self._attempt, self._first)
+
+    @property
+    def chosen_weights(self) -> dict[str, Tensor]:
+        """The weights of the best of the candidates."""
+        return self.results[self.chosen.weight_decay].weights
+
+    def chosen_by(self, choice: Callable[[Sequence[Candidate]], Candidate]) -> Candidate:
+        """The candidate that a rule chooses, trained to the end."""
+        while True:
+            chosen = choice(self.candidates)
+            if chosen.is_done:
+                return chosen
+            self._train_on(chosen.weight_decay)
+
+    def _attempt(self, weight_decay: float) -> Candidate:
+        if weight_decay not in self.results:
+            start = _neighbour(self.results or self._known, weight_decay)
+            most = self._search.parameters.max_steps
+            self._make(weight_decay, start, most if start is None else math.ceil(most / WARM))
+        return self.results[weight_decay].candidate
+
+    def _train_on(self, weight_decay: float) -> None:
+        self._make(weight_decay, self.results[weight_decay].weights, LONGER * self._search.parameters.max_steps)
+        candidate, weights = self.results[weight_decay]
+        self.results[weight_decay] = Result(candidate._replace(is_done=True), weights)
+
+    def _make(self, weight_decay: float, start: dict[str, Tensor] | None, steps: int) -> None:
+        self.results[weight_decay], kept = self._search.result(self._tasks, weight_decay, start, steps)
+        self.made += 1
+        self.kept += kept
+
+
+def nearest(grid: Sequence[float], number: float) -> float:
+    """The number of a grid that is the fewest times larger or smaller; of two, the larger."""
+    positive = [one for one in grid if one > 0]
+    if number == 0 or not positive:
+        return min(grid)
+    return min(positive, key=lambda one: (abs(math.log(one / number)), -one))
+
+
+def _neighbour(reached: Mapping[float, Result], weight_decay: float) -> dict[str, Tensor] | None:
     """The weights of the nearest number that was tried; None where there is none, or it learnt nothing."""
     if not reached:
         return None
