@@ -83,8 +83,7 @@ def test_a_missing_file_and_a_bad_block(mine: _Broken) -> None:
     mine.describe("mine: data/01_raw/mine.arff\n")
     assert "the data set 'mine' needs a block with a 'type', it has: 'data/01" in mine.error_of("dataset=mine")
     mine.describe(BLOCK + "  label: [a]\n")
-    assert "the data set 'mine': " in (error := mine.error_of("dataset=mine"))
-    assert "unexpected keyword argument 'label'" in error
+    assert "the data set 'mine': unknown key 'label'; did you mean 'labels'?" in mine.error_of("dataset=mine")
     mine.describe(BLOCK.replace("idbpd.datasets.ArffDataset", "idbpd.datasets.ArfDataset"))
     assert "the data set 'mine': " in mine.error_of("dataset=mine")
     mine.describe(BLOCK.replace("data/01_raw", "gopher://somewhere"))

@@ -161,7 +161,7 @@ def test_states_that_cannot_be_resumed_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"flipped.pt is damaged: its content does not match its checksum"):
         load_state(tmp_path / "flipped.pt")
     (tmp_path / "other.pt").write_text("idbpd state 1 0123\n")
-    with pytest.raises(ValueError, match="is a saved state of format 1; this version reads format 7"):
+    with pytest.raises(ValueError, match="is a saved state of format 1; this version reads format 8"):
         load_state(tmp_path / "other.pt")
 
 

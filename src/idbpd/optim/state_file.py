@@ -32,7 +32,7 @@ from idbpd.optim.quasi_newton.speculative_trial import SpeculativeTrial
 from idbpd.optim.scaling import Scaling
 from idbpd.optim.solution import Best, History, RunState
 
-_FORMAT = 7  # goes up with every change of what a state consists of
+_FORMAT = 8  # goes up with every change of what a state consists of
 _FIRST_WORDS = "idbpd state"  # of a file: tells it from any other
 _KINDS: dict[str, type[Any]] = {}  # by name: all that a file may contain
 

@@ -176,19 +176,19 @@ class IDBPD:
     def _move(self, oracle: Oracle, state: IDBPDState, tolerance: float) -> IDBPDState | None:
         """Minimise the model, search along its arc, go there and learn the curvature; None when nothing is found."""
         point, restoring = state.point, state.phase is Phase.RESTORATION
-        objective, equalities = 0.0 if restoring else 1.0, point.evaluation.equalities
+        now, objective, equalities = point.violation, 0.0 if restoring else 1.0, point.evaluation.equalities
         model = model_at(point, state.in_metric, state.bundle, state.margin, objective, bounds_of(oracle))
         if not truth((model.gram.diagonal() >= 0).all()):
             return None  # rounding has cost the metric its definiteness
         mu, hopeless = 1.0, False
         if not restoring:
-            short, allowed = state.t < _SHORT, leeway(point) if state.bundle is None else 0.0
+            short, allowed = state.t < _SHORT, leeway(point, state.penalty) if state.bundle is None else 0.0
             mu, hopeless = choose_penalty(model, state.penalty, tolerance, allowed, steps_are_short=short)
-        if hopeless and point.violation > tolerance:
+            state = state._replace(penalty=state.penalty.changed(mu, is_violated=now > tolerance))
+        if hopeless and now > tolerance:
             return when_hopeless(state)
         merit = Merit(model.objective, mu, point.value_errors, equalities)
         start = Start(point, state.bundle, model, merit, state.refused, state.speculative)
-        state = state._replace(penalty=state.penalty._replace(mu=mu))
         t = state.t
         while True:
             found = search(oracle, start, t)
