@@ -14,7 +14,7 @@ from idbpd.experiment.machine.thread_team import is_dynamic, most_threads, set_d
 CUBLAS = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 
 # From so many numbers in the features on, a pass over them gains more by all cores than their waiting for each other
-# costs: twice this size took 0.6 times as long on two cores, and a third of it as long as on one (docs/performance.md).
+# costs: on two free cores 8 and 26 million took 0.7 times as long as on one (docs/performance.md).
 LARGE = 10_000_000
 
 # What may round products of float32 to TF32. torch.export fails once torch's newer names for this have been used.
